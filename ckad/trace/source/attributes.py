@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,10 @@ from ckad.trace.source.control import branches, chosen
 from ckad.trace.source.control.filled import owner_of
 from ckad.trace.source.effects import is_left_out
 from ckad.trace.source.kinds import class_of
-from ckad.trace.source.libraries import is_in
+from ckad.trace.source.libraries import is_in, is_library
 from ckad.trace.source.memory import object_arrays, objects
 from ckad.trace.source.memory.appends import seen
+from ckad.trace.source.memory.asked.by_python import noting_changes
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import given, needed
 from ckad.trace.source.names.frame import MISSING, Maybe, check_changeable, ledger, region
@@ -37,19 +39,31 @@ def attribute_of(owner: Any, name: str) -> Any:
             watched.object(owner)
         return class_of(owner)
     if type(owner) is Choice:
-        return chosen.asked(owner, lambda known: objects.attribute(known, name), name)
+        return chosen.asked(owner, lambda known: _attribute(known, name), name)
     if object_arrays.is_object_array(owner):
         return object_arrays.attribute(owner, name)
     if type(owner) is list and not hasattr(list, name):
         object_arrays.refuse(f".{name}", owner)
     if not isinstance(owner, (Tracer, ComplexTracer)):
-        return objects.attribute(owner, name)
+        return _attribute(owner, name)
     if owner.scalar and is_weak(owner) and not getattr(owner, "classes", None):
         _check_has(class_of(owner), name)
     try:
         return getattr(owner_of(owner, name), name)
     except AttributeError:
         raise _missing(owner, name) from None
+
+
+def _attribute(owner: Any, name: str) -> Any:
+    kind: Any = type(owner)
+    if kind.__getattribute__ in _OF_PYTHON or is_library(kind.__module__):
+        return objects.attribute(owner, name)
+    with noting_changes(owner):
+        return objects.attribute(owner, name)
+
+
+#: What looks attributes up where classes of the user have no function for it.
+_OF_PYTHON = (object.__getattribute__, type.__getattribute__, ModuleType.__getattribute__)
 
 
 def _check_has(kind: type, name: str) -> None:

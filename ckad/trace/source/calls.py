@@ -12,9 +12,9 @@ import math
 import operator
 import statistics
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence, ValuesView
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,9 @@ from ckad.errors import DtypeError
 from ckad.trace import dispatch
 from ckad.trace.arrays import made_whole
 from ckad.trace.memory.context import current, mark_place
-from ckad.trace.primitives.methods import Flat
 from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source import effects, libraries
-from ckad.trace.source.actions import by_builtin, listed, reduced, told_apart
+from ckad.trace.source.actions import by_builtin, reduced, told_apart
 from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.draws import calls as draws
 from ckad.trace.source.libraries import compiles, is_hashable, is_in, is_library, python_function
@@ -40,6 +39,7 @@ from ckad.trace.source.library.sorting import in_order, orders
 from ckad.trace.source.memory import listed as in_buffers
 from ckad.trace.source.memory import object_arrays
 from ckad.trace.source.memory.appends import appender, check_probed
+from ckad.trace.source.memory.asked.by_python import note_given, noting_changes
 from ckad.trace.source.memory.contents import (
     is_in_buffers,
     new,
@@ -47,13 +47,12 @@ from ckad.trace.source.memory.contents import (
     read_deep,
     stack_of,
 )
-from ckad.trace.source.memory.objects import handed
 from ckad.trace.source.memory.twins import check_found
 from ckad.trace.source.names import classes, instances
 from ckad.trace.source.names.absence import as_told, blamed, given, given_deep
 from ckad.trace.source.names.closures import Closure, call_from_source
 from ckad.trace.source.names.frame import MISSING, ledger, made
-from ckad.trace.source.names.generated import Driven, Each, Filtered, Lazy
+from ckad.trace.source.names.generated import Filtered
 from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.outside.clock import CLOCKS, Moment
@@ -81,7 +80,10 @@ _CONSUMING = {
 #: Those that take a list whose items are rows of buffers.
 _OF_ROWS = (min, max, sum, list)
 #: What calls a function that it is given.
-_CALLING = {functools.reduce, itertools.accumulate, itertools.starmap}
+_CALLING = {
+    *(functools.reduce, itertools.accumulate, itertools.starmap, itertools.takewhile),
+    *(itertools.dropwhile, itertools.filterfalse, itertools.groupby),
+}
 #: What looks at the items of a container, but not into them.
 _SHALLOW = {len, iter, zip, enumerate, reversed, list, tuple, dict, isinstance, type, id, hasattr}
 #: What takes the items of a list in buffers by their numbers.
@@ -110,11 +112,16 @@ def _call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return callee(*args, **options)
     if kind is functools.partial:
         if type(callee.func) is FunctionType and callee.func in in_buffers.METHODS:
-            return callee(*handed(args), **options)
+            note_given(*args)
+            return callee(*args, **options)
         if watched := watch():
             watched.partial(callee)
         return call(callee.func, (*callee.args, *args), {**callee.keywords, **options})
     callee, args, options = thawed(sparse.replaced(callee, args, options), args, options)
+    if kind is type or kind is BuiltinFunctionType:
+        own = classes.as_builtin(callee, args)
+        if own is not MISSING:
+            return call(callee, (own,), {})
     if isinstance(callee, type):
         new = classes.construct(callee, args, options)
         if new is not MISSING:
@@ -137,7 +144,8 @@ def _call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
             hand_over(watched, x)
     callee = callee if function is None or owner else function
     try:
-        return effects.shown_by(_call_library, callee, args, options)
+        with noting_changes(callee, *args, *options.values()):
+            return effects.shown_by(_call_library, callee, args, options)
     except (TypeError, DtypeError) as error:
         blamed(error, args)
         raise
@@ -226,7 +234,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     args = [weakened(numbered(x)) if type(x) is Choice else made_whole(x) for x in args]
     owner = getattr(callee, "__self__", None)
     if is_in(callee, _CONSUMING):
-        args = [_all_of(x, apart=not is_in(callee, _OF_ROWS)) for x in args]
+        args = [lists.all_of(x, apart=not is_in(callee, _OF_ROWS)) for x in args]
     if any(map(is_in_buffers, args)):
         found = lists.function(callee, args, options)
         if found is not NotImplemented:
@@ -237,7 +245,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     if not isinstance(owner, CONTAINERS) and all(callee is not x for x in _LOOKING):
         args, options = given_deep(args), {k: given_deep(x) for k, x in options.items()}
     callee = sparse.method(method(callee, x := (*args, *options.values())), x)
-    handed(args)
+    note_given(*args)
     if (longer := appender(callee, args)) is not None:
         return longer(owner, *args)
     if any(isinstance(x, Filtered) for x in args):
@@ -246,7 +254,9 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return args[0]
     if (calls := is_in(callee, _CALLING)) or _is_numpy(callee):
         args = [_as_called(x) if calls or type(x) is MethodType else x for x in args]
-        options = {k: _as_called(x) if type(x) is MethodType else x for k, x in options.items()}
+        options = {
+            k: _as_called(x) if calls or type(x) is MethodType else x for k, x in options.items()
+        }
     return _call_noted(callee, owner, args, options)
 
 
@@ -321,18 +331,6 @@ def _constructed(made_now: Any, given: Sequence[Any]) -> Any:
     for part in attributes(made_now).values():
         new(part, given)
     return instances.note(made(made_now))
-
-
-def _all_of(x: Any, apart: bool) -> Any:
-    """What a generator gives, as a list; ``apart`` for who takes its items one by one."""
-    if isinstance(x, (Lazy, Flat)):
-        return x.all_items()
-    if isinstance(x, Filtered):
-        return x
-    if isinstance(x, Driven):
-        return list(x) if apart else listed(x)
-    kinds = (Each, GeneratorType, map, filter, zip, enumerate, reversed, ValuesView)
-    return list(x) if isinstance(x, kinds) else x
 
 
 def _as_called(x: Any) -> Any:

@@ -11,6 +11,7 @@ import ast
 import io
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,8 @@ from ckad.trace import dispatch
 from ckad.trace.memory.opened import making_text
 from ckad.trace.source.actions import evaluate, unread
 from ckad.trace.source.libraries import is_library
+from ckad.trace.source.memory.asked.by_python import put_all
 from ckad.trace.source.memory.contents import holds_buffers
-from ckad.trace.source.memory.objects import check_run_over
 from ckad.trace.source.names.frame import ledger, region
 from ckad.trace.source.names.generated import Lazy
 from ckad.trace.source.skipped import Skipped, warn_of_skipped
@@ -132,8 +133,7 @@ def arguments(
             if keyword.arg is not None:
                 options[keyword.arg] = unread(frame, keyword.value)
             elif type(given := evaluate(frame, keyword.value)) is not Skipped:
-                check_run_over(given)
-                options.update(given)
+                put_all(options, given)
             elif name_of(callee, args) is None:  # np.seterr(**before) is left out, as before is
                 given.keys()
         return args, options
@@ -189,7 +189,17 @@ def skipped(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     is_shown = callee is print and options.get("file") in (None, sys.stdout, sys.stderr)
     if region() is None and not _is_unknown(given, is_shown):
         return NotImplemented
+    if callee is print:
+        _made_texts(args)
     return _left_out(name)
+
+
+def _made_texts(args: Sequence[Any]) -> None:
+    """Have objects of the user's make their texts, which may do more than that."""
+    for x in args:
+        if not is_library(type(x).__module__):
+            with suppress(Exception):
+                str(x)
 
 
 def _items(given: Sequence[Any]) -> list[Any]:

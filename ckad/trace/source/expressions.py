@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
@@ -34,8 +35,8 @@ from ckad.trace.source.library.called import writable
 from ckad.trace.source.library.lists import columns, without_deques
 from ckad.trace.source.memory import keyed, listed, object_arrays
 from ckad.trace.source.memory.appends import LENGTHENING, appending, seen
+from ckad.trace.source.memory.asked import by_python
 from ckad.trace.source.memory.contents import is_in_buffers, new, read, stack_of
-from ckad.trace.source.memory.objects import check_run_over
 from ckad.trace.source.memory.twins import changing, check_key
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import given, given_deep, needed
@@ -109,14 +110,11 @@ def items(
 ) -> Iterator[Any]:
     for node in nodes:
         if isinstance(node, ast.Starred):
-            yield from map(clear, _spread(evaluate(frame, node.value)))
+            yield from map(
+                clear, by_python.all_of(needed(evaluate(frame, node.value)), asks_length=True)
+            )
         else:
             yield value(frame, node)
-
-
-def _spread(xs: Any) -> Any:
-    check_run_over(xs := needed(xs))
-    return xs
 
 
 def _tuple(frame: Frame, node: ast.Tuple) -> Any:
@@ -128,17 +126,19 @@ def _list(frame: Frame, node: ast.List) -> Any:
 
 
 def _set(frame: Frame, node: ast.Set) -> Any:
-    return made(set(items(frame, node.elts)))
+    found = [*items(frame, node.elts)]
+    with by_python.noting_changes(*found):
+        return made(set(found))
 
 
 def _dict(frame: Frame, node: ast.Dict) -> Any:
     found: dict[Any, Any] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
-            found.update(_spread(evaluate(frame, value)))
+            by_python.put_all(found, needed(evaluate(frame, value)))
         else:
             name = evaluate(frame, key)
-            found[name] = unread(frame, value)
+            by_python.by_index(operator.setitem, found, name, unread(frame, value))
     return made(found)
 
 
@@ -154,7 +154,7 @@ def _formatted(frame: Frame, node: ast.FormattedValue) -> str:
     found = evaluate(frame, node.value)
     _looked_into(found)
     spec = evaluate(frame, node.format_spec) if node.format_spec else ""
-    with making_text() as traced:
+    with making_text() as traced, by_python.noting_changes(found):
         value = _CONVERSIONS[node.conversion](found)
         text = repr(value) if isinstance(value, Array) else format(value, spec)
     return shown(text, [found, *traced])
@@ -283,7 +283,7 @@ def unread_element(owner: Any, index: Any) -> Any:
     makes = type(owner) is defaultdict and index not in owner
     if makes:  # looking makes an item
         changing(owner)
-    found = clear(owner[index])
+    found = clear(by_python.by_index(operator.getitem, owner, index))
     if makes and isinstance(found, (*CONTAINERS, set)):
         return made(found)
     return new(found, owner) if isinstance(index, slice) else found
@@ -315,7 +315,7 @@ def _call(frame: Frame, node: ast.Call) -> Any:
             rows = several.opened(unread(frame, starred))
             if stack_of(rows) is not None:
                 return _doing(frame, node, partial(columns, rows))
-            by_place = partial(iter, _spread(seen(rows)))
+            by_place = partial(iter, by_python.all_of(needed(seen(rows)), asks_length=True))
         case [ast.GeneratorExp() as given_by, *rest] if callee is next and not node.keywords:
             default = list(items(frame, rest))
             return _doing(frame, node, partial(first_given, frame, given_by, *default))

@@ -24,6 +24,7 @@ from ckad.trace.source.libraries import is_library
 from ckad.trace.source.library import sparse
 from ckad.trace.source.library.written import iterations, orders
 from ckad.trace.source.memory import object_arrays, objects
+from ckad.trace.source.memory.asked.by_python import done, noting_changes
 from ckad.trace.source.memory.contents import new
 from ckad.trace.source.memory.twins import check_key, is_one, is_told_by_identity
 from ckad.trace.source.names import classes
@@ -164,9 +165,9 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
         if function in _REPEATING and isinstance(items, (list, tuple, str)) and _is_count(n):
             return _repeated(function, items, n)
     if isinstance(x, str) and function is operator.mod:
-        with making_text() as traced:
+        with making_text() as traced, noting_changes(y):
             return shown(function(x, y), [y, *traced])
-    result = function(x, y)
+    result = done(function, x, y)
     if type(result) in CONTAINERS:
         return new(result, (x, y))
     if type(result) in (Tracer, ComplexTracer):
@@ -309,7 +310,7 @@ def _compared(op: ast.cmpop, x: Any, y: Any) -> Any:
     chosen.refuse_held(x)
     chosen.refuse_held(y)
     try:
-        result = _COMPARE[type(op)](x, y)
+        result = done(_COMPARE[type(op)], x, y)
     except TypeError as error:
         if isinstance(error, CkadError) or region() is None or may_be_caught(TypeError):
             raise
@@ -373,7 +374,7 @@ def _contained(x: Any, y: Any, wanted: bool) -> Any:
         return _told(said, wanted)
     check_key((x, *y) if type(y) in (list, tuple) and is_told_by_identity(x) else x)
     if not (holds_tracer(x) or holds_tracer(y)):
-        return (x in y) is wanted
+        return done(operator.contains, y, x) is wanted
     if isinstance(y, Iterator):
         raise UnrecordableError(
             at_place(

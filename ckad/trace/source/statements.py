@@ -35,8 +35,8 @@ from ckad.trace.source.library import sparse
 from ckad.trace.source.matching import match
 from ckad.trace.source.memory import keyed, listed, object_arrays
 from ckad.trace.source.memory.appends import extend, is_extended, seen
+from ckad.trace.source.memory.asked.by_python import all_of, by_index, check_run_over
 from ckad.trace.source.memory.contents import stack_of
-from ckad.trace.source.memory.objects import check_run_over
 from ckad.trace.source.memory.twins import changing, check_key
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import (
@@ -58,7 +58,7 @@ from ckad.trace.source.names.frame import (
 )
 from ckad.trace.source.names.generated import loop_of
 from ckad.trace.source.operators import IN_PLACE, combine
-from ckad.trace.source.outside.kinds import CONTAINERS
+from ckad.trace.source.outside.kinds import CONTAINERS, SEQUENCES
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import holds_tracer, truth
 from ckad.trace.values.part import Part
@@ -158,8 +158,7 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
 
 
 def _unpack(frame: Frame, targets: Sequence[ast.expr], value: Any) -> None:
-    value = needed(value)
-    check_run_over(value)
+    value = all_of(needed(value))
     starred = [k for k, t in enumerate(targets) if isinstance(t, ast.Starred)]
     values = _items(value, len(targets), bool(starred))
     if not starred:
@@ -185,7 +184,7 @@ def _items(value: Any, n: int, starred: bool) -> list[Any]:
         return [value] * n
     stack = stack_of(value)
     if starred or stack is None or stack.is_known or may_be_caught(ValueError):
-        return list(seen(value))
+        return [*iter(seen(value))]  # Python does not ask for its length
     note_raise(np.not_equal(listed.length(value), n))
     return [listed.item(value, k) for k in range(n)]
 
@@ -207,7 +206,7 @@ def store(owner: Any, index: Any, value: Any) -> None:
     check_items(owner, "assignable by items", "__setitem__")
     if isinstance(index, slice):
         object_arrays.refuse("a part", owner)
-        check_run_over(value)
+        value = all_of(value, asks_length=True)
     if isinstance(owner, CONTAINERS):
         changing(owner)
     elif isinstance(owner, np.ndarray):
@@ -223,7 +222,7 @@ def store(owner: Any, index: Any, value: Any) -> None:
         chosen.house_long(owner, index, value)
         chosen.put_item(owner, index, value)
     else:
-        owner[index] = value
+        by_index(operator.setitem, owner, index, value)
     return None
 
 
@@ -289,6 +288,7 @@ def _combined(
     frame.line = node.lineno
     if isinstance(old, CONTAINERS):
         object_arrays.refuse("an operator", old)
+        value = all_of(value, True) if type(old) in SEQUENCES else value
         check_run_over(value)
     if in_place is operator.iadd and several.is_list(old):
         several.extend(old, value)
@@ -313,7 +313,7 @@ def _delete(frame: Frame, node: ast.Delete) -> None:
                 listed.delete(owner, evaluate(frame, target.slice))
                 continue
             changing(owner)
-            operator.delitem(owner, evaluate(frame, target.slice))
+            by_index(operator.delitem, owner, evaluate(frame, target.slice))
         elif isinstance(target, ast.Attribute):
             delete_attribute(evaluate(frame, target.value), target.attr)
 

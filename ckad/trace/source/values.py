@@ -22,6 +22,7 @@ from ckad.trace.source.choices import Choice
 from ckad.trace.source.libraries import is_hashable, is_library
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import OrNone
+from ckad.trace.source.names.bindings import MISSING
 from ckad.trace.source.names.generated import Filtered
 from ckad.trace.source.names.instances import flatten as flatten
 from ckad.trace.values.apply import astype, broadcast_to, reshape_value
@@ -208,6 +209,8 @@ def weakened(x: Any) -> Any:
 
 def as_bound(x: Any) -> Any:
     """What a slice or a range takes its bound for: of a short integer, Python's."""
+    if type(x) is not int and (own := classes.invoke(x, "__index__")) is not MISSING:
+        x = own
     return weakened(x.numbers) if type(x) is Short and x.scalar else x
 
 

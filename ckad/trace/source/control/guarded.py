@@ -15,12 +15,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ckad.errors import CkadError, ConcreteValueError, RaisedError
+from ckad.errors import CkadError, ConcreteValueError, RaisedError, UnrecordableError
 from ckad.place import at_place
 from ckad.trace.memory.context import current
 from ckad.trace.source.actions import assign, evaluate, run_block
+from ckad.trace.source.choices import Choice
 from ckad.trace.source.control.branches import run_on
 from ckad.trace.source.control.checks import Stops, may_be_caught, n_rows, note_checks, note_raise
+from ckad.trace.source.control.chosen import asked
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.control.sequences.generators import around, generated_by
 from ckad.trace.source.names import classes
@@ -153,7 +155,7 @@ def _within(frame: Frame, node: ast.With, items: Sequence[ast.withitem]) -> Flow
     generated = generated_by(manager)
     if generated is not None:
         return around(generated, lambda value: _entered(frame, node, items, value))
-    if classes.method(manager, "__enter__") is None:
+    if type(manager) is not Choice and classes.method(manager, "__enter__") is None:
         _entering(manager)
         stack: contextlib.ExitStack[bool] = contextlib.ExitStack()
         with stack:
@@ -162,17 +164,32 @@ def _within(frame: Frame, node: ast.With, items: Sequence[ast.withitem]) -> Flow
                 return _entered(frame, node, items, value)
         return None
     try:
-        value = classes.invoke(manager, "__enter__")
+        value = _told(manager, "__enter__")
         with _catching(*_suppressed(manager)):
             flow = _entered(frame, node, items, value)
     except CkadError:
         raise
     except Exception as error:
-        if not classes.invoke(manager, "__exit__", type(error), error, error.__traceback__):
+        if not _told(manager, "__exit__", type(error), error, error.__traceback__):
             raise
         return None
-    classes.invoke(manager, "__exit__", None, None, None)
+    _told(manager, "__exit__", None, None, None)
     return flow
+
+
+def _told(manager: Any, name: str, *args: Any) -> Any:
+    """What a context manager answers, which may be one of several."""
+    if type(manager) is not Choice:
+        return classes.invoke(manager, name, *args)
+    for one in manager.objects:
+        if classes.method(one, name) is None:
+            raise UnrecordableError(
+                at_place(
+                    f"which context manager is entered depends on a traced value, and {name} of "
+                    f"{type(one).__name__} is not run from source. Enter each under a condition."
+                )
+            )
+    return asked(manager, lambda known: classes.invoke(known, name, *args))
 
 
 def _suppressed(manager: Any) -> Sequence[Any]:
@@ -180,6 +197,8 @@ def _suppressed(manager: Any) -> Sequence[Any]:
     if isinstance(manager, contextlib.suppress):
         named: Sequence[Any] = vars(manager)["_exceptions"]
         return named
+    if type(manager) is Choice:
+        return [Exception]
     ends = classes.method(manager, "__exit__")
     definition = None
     if ends is not None:

@@ -35,7 +35,7 @@ from ckad.trace.source.control.sequences import generators, long_lists, several
 from ckad.trace.source.control.sequences.early import rest_of
 from ckad.trace.source.control.sequences.iteration import Items, items_of, number
 from ckad.trace.source.control.trial import depth, lengthened, make_items, needs_room, records
-from ckad.trace.source.memory.objects import check_run_over
+from ckad.trace.source.memory.asked.by_python import all_of, check_run_over
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING, Frame
 from ckad.trace.source.names.generated import Driven
@@ -239,7 +239,7 @@ class _Each:
     """A ``for`` statement over what Python alone can iterate over."""
 
     def __init__(self, frame: Frame, node: ast.For, iterable: Any, over: several.RunOver) -> None:
-        check_run_over(iterable)
+        iterable = all_of(iterable)
         self.loop = _For(frame, node, Items(0, lambda item: item), over)
         self.iterable = iterable
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import builtins
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, ValuesView
 from functools import partial
+from types import GeneratorType
 from typing import Any
 
 import numpy as np
 
 from ckad.trace import dispatch
+from ckad.trace.primitives.methods import Flat
+from ckad.trace.source.actions import listed
 from ckad.trace.source.memory import keyed
 from ckad.trace.source.memory.appends import seen
 from ckad.trace.source.memory.contents import contents, length_unknown, read, rows_of, stack_of
 from ckad.trace.source.memory.listed import array, copied, length, of_values, stack_in
 from ckad.trace.source.names.closures import call_from_source
+from ckad.trace.source.names.generated import Driven, Each, Filtered, Lazy
 from ckad.trace.source.values import holds_tracer, weakened
 
 
@@ -109,3 +113,15 @@ def arrays(callee: Any, args: Sequence[Any]) -> Sequence[Any]:
     listed = [isinstance(x, (list, tuple)) and holds_tracer(x) for x in args]
     array = partial(dispatch.call, np.asarray)
     return [array((x,), {}) if has else x for x, has in zip(args, listed, strict=True)]
+
+
+def all_of(x: Any, apart: bool) -> Any:
+    """What a generator gives, as a list; ``apart`` for who takes its items one by one."""
+    if isinstance(x, (Lazy, Flat)):
+        return x.all_items()
+    if isinstance(x, Filtered):
+        return x
+    if isinstance(x, Driven):
+        return list(x) if apart else listed(x)
+    kinds = (Each, GeneratorType, map, filter, zip, enumerate, reversed, ValuesView)
+    return list(x) if isinstance(x, kinds) else x

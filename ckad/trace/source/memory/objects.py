@@ -5,29 +5,25 @@ What a recording binds to attributes of objects from outside of it is undone whe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
 from ckad.trace.source.libraries import is_library
-from ckad.trace.source.memory.contents import read as read_items
 from ckad.trace.source.memory.twins import check_alone
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import (
     MISSING,
     Apart,
-    check_iterated,
     depth_of,
     enclosing,
     ledger,
     outside,
     region,
 )
-from ckad.trace.source.outside.guard import ABSENT
-from ckad.trace.source.outside.kinds import CONTAINERS, Slots, attributes, users
+from ckad.trace.source.outside.kinds import Slots, attributes
 from ckad.trace.source.outside.watch import watch
 
 
@@ -101,53 +97,6 @@ def read(owner: Any, name: str) -> Any:
     elif found is not None:
         found.binding(name)
     return getattr(owner, name)
-
-
-#: What Python may ask an object of the user's for, by itself.
-_ASKED = """__iter__ __next__ __getitem__ __reversed__ __contains__ __len__ __array__ __float__
-    __int__ __index__ __complex__""".split()
-
-
-def handed(args: Sequence[Any]) -> Sequence[Any]:
-    """``args``, which a function of a library is given."""
-    for x in args:
-        check_iterated(x)
-        if region() is not None:
-            _note_asked(x, set(), False)
-    return args
-
-
-def check_run_over(x: Any) -> None:
-    """Python runs over all items of ``x``."""
-    handed((x,))
-    if watched := watch():
-        watched.iterated(x)
-
-
-def _note_asked(x: Any, met: set[int], is_within: bool) -> None:
-    """Note that methods which Python runs may read what an object holds, and what is within."""
-    if id(x) in met:
-        return
-    met.add(id(x))
-    kind: Any = type(x)
-    if isinstance(x, (tuple, *CONTAINERS)):
-        if is_within:
-            read_items(x)
-        for item in [*x.values()] if isinstance(x, dict) else x:
-            _note_asked(item, met, is_within)
-        return
-    asked = [method for name in _ASKED if (method := users(kind, name)) is not ABSENT]
-    for method in asked:
-        if type(method) is FunctionType:
-            for name in method.__code__.co_names:
-                outside(method.__globals__).note_read(name)
-            for cell in method.__closure__ or ():
-                outside(method.__globals__, cell).note_read("cell_contents")
-    if is_within or asked:
-        for name, value in [*attributes(x).items()]:
-            if (found := attributes_of(x, name)) is not None:
-                found.note_read(name)
-                _note_asked(value, met, True)
 
 
 def held(owner: Any, name: str) -> Any:

@@ -96,12 +96,23 @@ def invoke(owner: Any, name: str, *args: Any) -> Any:
 
 #: What Python asks of an object by a method of its class, whatever that gives.
 _BY_BUILTIN: dict[Any, str] = {abs: "__abs__", round: "__round__"}
+#: The same where it takes only a number, or a text.
+_AS_BUILTIN: dict[Any, str] = {
+    **{float: "__float__", int: "__int__", complex: "__complex__"},
+    **{str: "__str__", repr: "__repr__"},
+}
 
 
 def by_builtin(function: Any, args: Sequence[Any]) -> Any:
     """``abs(x)`` of an object of the user's; MISSING of anything else."""
     name = _BY_BUILTIN.get(function) if args else None
     return MISSING if name is None else invoke(args[0], name, *args[1:])
+
+
+def as_builtin(function: Any, args: Sequence[Any]) -> Any:
+    """What ``float(x)`` makes a number of, an object of the user's: another number."""
+    name = _AS_BUILTIN.get(function) if len(args) == 1 else None
+    return MISSING if name is None else invoke(args[0], name)
 
 
 def verdict(x: Any) -> Any:

@@ -22,11 +22,12 @@ from ckad.trace.source.control.sequences import long_lists, several
 from ckad.trace.source.control.sequences.filtered import NAMES, filtered
 from ckad.trace.source.control.sequences.generators import Endless
 from ckad.trace.source.control.sequences.iteration import Items, items_of
+from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory.appends import seen
+from ckad.trace.source.memory.asked.by_python import all_of, noting_changes
 from ckad.trace.source.memory.contents import stack_of
-from ckad.trace.source.memory.objects import check_run_over
 from ckad.trace.source.names.absence import needed
-from ckad.trace.source.names.frame import MISSING, Frame, made, open_region
+from ckad.trace.source.names.frame import MISSING, Frame, check_iterated, made, open_region
 from ckad.trace.source.names.generated import Driven, Each, Lazy, Undecided
 from ckad.trace.source.names.reader import Definition
 from ckad.trace.source.values import slot_of, truth
@@ -35,7 +36,7 @@ from ckad.trace.values.tracer import Tracer
 
 
 def list_comprehension(frame: Frame, node: ast.ListComp) -> Any:
-    iterable = _unread(frame, node)
+    iterable = _all_of_users(_unread(frame, node))
     if isinstance(iterable, Driven) and len(node.generators) == 1:
         iterable = listed(iterable)
     if _is_of_rows(iterable, node):
@@ -156,8 +157,7 @@ def _each(frame: Frame, node: ast.GeneratorExp, iterable: Any) -> Each:
         assign(scope, first.target, item)
         return evaluate(scope, node.elt)
 
-    iterable = needed(iterable)
-    check_run_over(iterable)
+    iterable = all_of(needed(iterable))
     return Each(of_item, iter(iterable), is_quiet)
 
 
@@ -184,7 +184,16 @@ def _unread(frame: Frame, node: _Comprehension) -> Any:
 
 
 def _first(frame: Frame, node: _Comprehension) -> Any:
-    return run_over(evaluate(frame, node.generators[0].iter))
+    return _all_of_users(run_over(evaluate(frame, node.generators[0].iter)))
+
+
+def _all_of_users(iterable: Any) -> Any:
+    """An iterator of a class of the user as a list: it is run over once."""
+    if isinstance(iterable, Iterator) and not is_library(type(iterable).__module__):
+        check_iterated(iterable)
+        with noting_changes(iterable):
+            return made(list(iterable))
+    return iterable
 
 
 # --- over lists that are rows of buffers ---------------------------------------------------------
@@ -320,8 +329,7 @@ def _rounds(frame: Frame, node: _Comprehension, iterable: Any) -> Iterator[Frame
 def _nested_rounds(
     inner: Frame, iterable: Any, generators: list[ast.comprehension]
 ) -> Iterator[Frame]:
-    iterable = needed(iterable)
-    check_run_over(iterable)
+    iterable = all_of(needed(iterable))
     first, *others = generators
     for item in iterable:
         assign(inner, first.target, item)

@@ -1,0 +1,118 @@
+"""Methods of the user's that Python may run by itself, while a body is recorded once for all steps.
+
+They are not followed: what they may read is noted before, and what they have changed after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any
+
+from ckad.trace.source.libraries import is_library
+from ckad.trace.source.memory.asked.changes import Held
+from ckad.trace.source.memory.contents import read as read_items
+from ckad.trace.source.memory.objects import attributes_of
+from ckad.trace.source.names.frame import check_iterated, outside, region
+from ckad.trace.source.outside.guard import ABSENT
+from ckad.trace.source.outside.kinds import CONTAINERS, attributes, users
+from ckad.trace.source.outside.watch import watch
+
+#: What Python may ask an object of the user's for, by itself.
+_ASKED = """__iter__ __next__ __getitem__ __reversed__ __contains__ __len__ __array__ __float__
+    __int__ __index__ __complex__""".split()
+
+
+def check_run_over(x: Any) -> None:
+    """Python runs over all items of ``x``."""
+    note_given(x)
+    if watched := watch():
+        watched.iterated(x)
+
+
+def all_of(x: Any, asks_length: bool = False) -> Any:
+    """What Python runs over all items of: of an object of the user's, a list of them."""
+    check_run_over(x)
+    if region() is None or is_library(type(x).__module__) or isinstance(x, Iterator):
+        return x
+    with noting_changes(x):
+        return [*x] if asks_length else [*iter(x)]
+
+
+def note_given(*given: Any) -> None:
+    """A function of a library is given these: what methods may read is as it is in the step."""
+    for x in given:
+        check_iterated(x)
+        if region() is not None:
+            _note_asked(x, set(), False)
+
+
+@contextmanager
+def noting_changes(*given: Any) -> Iterator[None]:
+    """Python does something with these, and may run methods of the user's."""
+    if region() is None:
+        yield
+        return
+    held = Held(given)
+    try:
+        yield
+    finally:
+        held.note_changes()
+
+
+def done(function: Callable[..., Any], *args: Any) -> Any:
+    """``function(*args)``, as Python does it."""
+    with noting_changes(*args):
+        return function(*args)
+
+
+def put_all(items: dict[Any, Any], xs: Any) -> None:
+    """``items.update(xs)``."""
+    check_run_over(xs)
+    with noting_changes(xs):
+        items.update(xs)
+
+
+def by_index(function: Callable[..., Any], owner: Any, index: Any, *value: Any) -> Any:
+    """``owner[index]``, read, put or deleted by a function of ``operator``: objects of the user's
+    may say which integer they stand for, or which key they are."""
+    if region() is None or not _is_users(index):
+        return function(owner, index, *value)
+    with noting_changes(owner, index):
+        return function(owner, index, *value)
+
+
+def _is_users(index: Any) -> bool:
+    if type(index) is slice:
+        return any(map(_is_users, (index.start, index.stop, index.step)))
+    if type(index) is tuple:
+        return any(map(_is_users, index))
+    return not is_library(type(index).__module__)
+
+
+def _note_asked(x: Any, met: set[int], is_within: bool) -> None:
+    """Note that methods which Python runs may read what an object holds, and what is within."""
+    if id(x) in met:
+        return
+    met.add(id(x))
+    kind: Any = type(x)
+    if isinstance(x, (tuple, *CONTAINERS)):
+        if is_within:
+            read_items(x)
+        for item in [*x.values()] if isinstance(x, dict) else x:
+            _note_asked(item, met, is_within)
+        return
+    methods = [method for name in _ASKED if (method := users(kind, name)) is not ABSENT]
+    for method in methods:
+        if type(method) is FunctionType:
+            names, around = method.__code__, method.__globals__
+            for name in names.co_names:
+                outside(around).note_read(name)
+            for name, cell in zip(names.co_freevars, method.__closure__ or (), strict=True):
+                outside(around, cell).note_read(name)
+    if is_within or methods:
+        for name, value in [*attributes(x).items()]:
+            if (found := attributes_of(x, name)) is not None:
+                found.note_read(name)
+                _note_asked(value, met, True)
