@@ -14,8 +14,7 @@ from typing import NoReturn
 import llvmlite.binding
 
 from ckad import cache, schedules
-from ckad.engines import blas
-from ckad.engines.native.running import compiler
+from ckad.engines import blas, compiler
 from ckad.errors import CkadError
 from ckad.loops.threads import n_threads
 from ckad.memory import parse_bytes

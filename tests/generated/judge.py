@@ -15,7 +15,8 @@ import numpy as np
 
 import ckad
 from ckad.engines import arena
-from ckad.engines.native.running import compiler
+from ckad.engines import compiler
+from ckad.engines.native.running.compiler import COMPILER
 from ckad.errors import BudgetError
 from ckad.trace.source.control import repetition
 
@@ -130,7 +131,7 @@ def _surroundings(program: Program) -> Iterator[None]:
 
     What is compiled is kept for all budgets, also where a run under one of them was refused.
     """
-    before = repetition.SHORT, compiler.OPT, compiler._entry, arena.aligned, compiler._libraries
+    before = repetition.SHORT, compiler.OPT, COMPILER.entry, arena.aligned, COMPILER.libraries
     _set(program.short, program.level, lambda key: None, _full_of_nan, {})
     try:
         yield
@@ -146,8 +147,8 @@ def _full_of_nan(nbytes: int) -> np.ndarray:
 
 
 def _set(short: int, level: int, entry: Any, aligned: Any, libraries: Any) -> None:
-    repetition.SHORT, compiler._entry, arena.aligned = short, entry, aligned
-    compiler._libraries = libraries
+    repetition.SHORT, arena.aligned = short, aligned
+    COMPILER.entry, COMPILER.libraries = entry, libraries
     if level != compiler.OPT:
         compiler.OPT = level
         compiler._machine.cache_clear()

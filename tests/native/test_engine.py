@@ -16,7 +16,8 @@ import pytest
 import ckad
 from ckad import schedules
 from ckad.engines import native
-from ckad.engines.native.running import compiler
+from ckad.engines import compiler
+from ckad.engines.native.running.compiler import COMPILER
 from ckad.passes.pipeline import adjoint_of_tape
 from ckad.passes.simplify import simplify
 from ckad.rules.evaluate import evaluate
@@ -178,7 +179,7 @@ def test_very_long_code_has_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> No
         gc.collect()
         return ckad.value_and_grad(run, engine="native")(np.linspace(0.1, 0.9, 60))
 
-    monkeypatch.setattr(compiler, "_from_disk", lambda key: None)
+    monkeypatch.setattr(COMPILER, "entry", lambda key: None)
     wanted = gradient()
     original = compiler._select_quickly
     monkeypatch.setattr(compiler, "_select_quickly", lambda m: quickly.append(original(m)))

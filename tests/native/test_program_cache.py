@@ -19,18 +19,18 @@ from llvmlite import ir
 import ckad
 from ckad import cache
 from ckad.cache import CacheWarning, cache_dir, cache_status
-from ckad.engines.native.running import compiler
-from ckad.engines.native.running.compiler import PROGRAMS, compile_module
+from ckad.engines import compiler
+from ckad.engines.native.running.compiler import COMPILER, PROGRAMS, compile_module
 
 DOUBLE = ir.DoubleType()
 KEY = b"the digest of a tape"
 
 PROBE = """
 import ctypes, os, signal, sys, time
-from ckad.engines.native.running import compiler
+from ckad.engines.native.running.compiler import COMPILER, PROGRAMS, compile_module
 
-compiler.PROGRAMS.sources = "those of this test"
-compiler.PROGRAMS.edited = lambda: False
+PROGRAMS.sources = "those of this test"
+PROGRAMS.edited = lambda: False
 built = []
 
 def build():
@@ -40,7 +40,7 @@ def build():
 
 def run():
     for k in range(4):
-        library = compiler.compile_module(bytes([k]), build)
+        library = compile_module(bytes([k]), build)
         call = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(library.address("scaled"))
         assert call(2.0) == 6.0, "wrong number"
     return len(built)
@@ -78,7 +78,7 @@ def call(library, *arguments, name="scaled"):
 def forget():
     """What a new process knows: nothing of the programs compiled before."""
     gc.collect()
-    compiler._libraries.clear()
+    COMPILER.libraries.clear()
     cache._directory.cache_clear()
 
 
@@ -157,7 +157,7 @@ def test_a_library_frees_its_code_with_its_last_reference():
     loaded = weakref.ref(library._loaded)
     del library
     gc.collect()
-    assert (loaded(), list(compiler._libraries)) == (None, [])
+    assert (loaded(), list(COMPILER.libraries)) == (None, [])
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the size of the process from /proc")
@@ -348,17 +348,17 @@ def test_the_directory_is_named_after_every_module_that_lowering_uses():
 def test_another_cpu_has_a_directory_of_its_own(monkeypatch):
     compile_module(KEY, lambda: scaled_by(3.0))
     monkeypatch.setattr(compiler, "_cpu", lambda: ("triple", "cpu", "features"))
-    assert compiler._entry(KEY).parent != entries()[0].parent
+    assert COMPILER.entry(KEY).parent != entries()[0].parent
 
 
 def test_the_programs_used_last_are_kept(monkeypatch):
     monkeypatch.setattr(compiler, "WRITES_BETWEEN_TRIMS", 1)
-    monkeypatch.setattr(compiler, "MOST_FILES", 3)
+    monkeypatch.setattr(COMPILER, "most", (3, 2**20))
     for k in range(5):
         compile_module(bytes([k]), lambda: scaled_by(3.0))
-        os.utime(compiler._entry(bytes([k])), (1e9 + k, 1e9 + k))
+        os.utime(COMPILER.entry(bytes([k])), (1e9 + k, 1e9 + k))
     compile_module(b"last", lambda: scaled_by(3.0))
-    left = {compiler._entry(key) for key in (b"\x03", b"\x04", b"last")}
+    left = {COMPILER.entry(key) for key in (b"\x03", b"\x04", b"last")}
     assert set(entries()) == left
 
 

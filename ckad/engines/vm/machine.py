@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from math import prod
 from time import perf_counter
 
@@ -14,8 +16,8 @@ from ckad.engines.actions import NO_END, Course, Feed, TooManySteps, closing_cou
 from ckad.engines.origin import located, not_finite, stopped
 from ckad.engines.stops import Seen, Stops
 from ckad.engines.vm.isa import Status
-from ckad.engines.vm.kernels.interpreter import COUNT, CURSOR, FILLED, FIRST, MOST, run
-from ckad.engines.vm.kernels.intrinsics import register_symbols
+from ckad.engines.vm.kernels import table
+from ckad.engines.vm.kernels.interpreter import COUNT, CURSOR, FILLED, FIRST, MOST
 from ckad.engines.vm.program import CELL, MOST_CELLS, Place, Program, Token
 from ckad.errors import NonFiniteError, ScheduleError
 from ckad.tape.routines import ROUTINES
@@ -25,6 +27,8 @@ from ckad.tape.types import DType
 SLICE = 30_000_000
 #: Seconds after which it had better return: what an op really costs is only known when it runs.
 PAUSE = 0.05
+#: The interpreter runs without the GIL.
+_RUN = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 5, *[ctypes.c_int64] * 2)
 CHECK_WORDS, CALL_WORDS = 4, 2
 _AS_IT_IS = nullcontext()
 
@@ -172,7 +176,6 @@ def execute(
     ``longest`` gets the steps that guarded loops ran at the most. Raises TracedIndexError and
     NonFiniteError with the user's place.
     """
-    register_symbols()
     memory = arena.take(CELL * program.n_cells)
     f = memory[: CELL * program.n_cells].view(np.float64)
     i = f.view(np.int64)
@@ -211,11 +214,13 @@ def _slices(
 ) -> list[np.ndarray]:
     """Time slice after time slice until the program stops."""
     report = np.zeros(4, np.int64)
+    memory = program.code, f, tables.table, tables.rows, report
+    run = partial(_RUN(table.run()), *(x.ctypes.data for x in memory))
     pc, fuel = 0, SLICE // 16
     while True:
         began = perf_counter()
         flags.begin()
-        pc = run(program.code, f, i, pc, fuel, tables.table, tables.rows, report)
+        pc = run(pc, fuel)
         flags.note()
         status = STATUS[report[0]]
         if status is Status.PAUSED:

@@ -13,12 +13,11 @@ from ckad.engines.native.ir.unit import internal
 from ckad.engines.native.nests.emit import SIGNATURE as PASS
 from ckad.engines.native.nests.threads import PARTS, call_shared
 from ckad.engines.native.rows.places import Places
+from ckad.engines.routines import PART, SYMBOL
 from ckad.tape.routines import description, routine_of, words_of
 from ckad.tape.row import Row
 from ckad.tape.types import DType, Type
 
-#: What a routine with a number, and its parts, are called where code is loaded.
-SYMBOL, PART = "ckad_routine_", "ckad_part_"
 _BODY = ir.FunctionType(I32, [POINTER, POINTER, POINTER])
 _PART = ir.FunctionType(I32, [POINTER, POINTER, POINTER, I64, I64, I64])
 

@@ -24,9 +24,9 @@ from ckad.engines.native.ir.state import DEEPEST, LEARNT, Cell, Control, Status
 from ckad.engines.native.rows.writer import TapedFacts
 from ckad.engines.native.running.helpers import Sharing, started
 from ckad.engines.native.running.program import Program
-from ckad.engines.native.running.routines import failure
 from ckad.engines.native.values.layout import LINE, WORD, rounded_up
 from ckad.engines.origin import located, stopped
+from ckad.engines.routines import failure
 from ckad.errors import ScheduleError
 from ckad.tape.types import Type
 

@@ -13,6 +13,7 @@ from llvmlite import ir
 
 from ckad.engines.actions import Slots
 from ckad.engines.blas import calls_blas
+from ckad.engines.compiler import Library
 from ckad.engines.native.ir.element import Array
 from ckad.engines.native.ir.hooks import write_bare_entry, write_entry
 from ckad.engines.native.ir.unit import Buffer, Unit
@@ -22,7 +23,7 @@ from ckad.engines.native.loops.table import WITH_BODIES
 from ckad.engines.native.nests.threads import write_end, write_worker
 from ckad.engines.native.rows.code import TapeCode
 from ckad.engines.native.rows.writer import TapedFacts, Writer
-from ckad.engines.native.running.compiler import Library, compile_module
+from ckad.engines.native.running.compiler import compile_module
 from ckad.engines.native.running.describe import program_text
 from ckad.engines.native.values.held import Held, taken
 from ckad.engines.native.values.layout import LINE, rounded_up

@@ -19,7 +19,8 @@ from ckad.engines.stops import Stops
 from ckad.engines.vm.assembly.grouping import Item, group, members
 from ckad.engines.vm.assembly.placement import Placement
 from ckad.engines.vm.assembly.region import Region
-from ckad.engines.vm.isa import Code
+from ckad.engines.vm.isa import FEW, KERNEL_CODES, Code, Key
+from ckad.engines.vm.kernels import table
 from ckad.engines.vm.program import Call, Place, Token
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
@@ -130,6 +131,18 @@ class Assembler:
         self.code.extend(int(w) for w in words)
         self.cost += _DISPATCH + int(cost)
         return at
+
+    def element(self, key: Key, n: int, dst: int, operands: Sequence[int], cost: float) -> None:
+        """An elementwise kernel on n cells."""
+        places = dst, *(*operands, 0, 0)[:3]
+        if n < FEW and key in KERNEL_CODES:
+            self.emit(KERNEL_CODES[key], n, *places, cost=cost)
+        else:
+            self.emit(Code.KERNEL, table.elements(key), n, *places, cost=cost)
+
+    def whole(self, name: str, *words: int, cost: float) -> None:
+        """A kernel on whole arrays."""
+        self.emit(Code.WHOLE, 3 + len(words), table.whole(name), *words, cost=cost)
 
     def copy(self, dst: int, src: int, n: int) -> None:
         if dst != src and n:

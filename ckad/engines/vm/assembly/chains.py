@@ -8,9 +8,10 @@ from __future__ import annotations
 from ckad.engines.vm.assembly.assembler import Assembler
 from ckad.engines.vm.assembly.grouping import is_splat, reads_in_place
 from ckad.engines.vm.assembly.lower import fill, merged, roll_rows, view_of
-from ckad.engines.vm.assembly.placement import Placement
+from ckad.engines.vm.assembly.placement import ROUND, Placement
 from ckad.engines.vm.assembly.region import Region
-from ckad.engines.vm.isa import KERNEL_CODES, STRIP, Code
+from ckad.engines.vm.isa import STRIP, Code
+from ckad.engines.vm.kernels.table import elements
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row
 from ckad.tape.types import DType
@@ -25,7 +26,7 @@ def lower_chain(a: Assembler, placement: Placement, rows: list[int]) -> None:
     words = chain.words()
     size = placement.tape.rows[rows[0]].operands[0] if _is_sum(placement, rows[0]) else rows[0]
     n = placement.tape.rows[size].type.size
-    a.emit(Code.STRIPS, n, len(words), *words, cost=len(words) / 9 * n / 16)
+    a.whole("strips", n, len(words), *words, cost=len(words) / 9 * n / 16)
     chain.close()
 
 
@@ -72,7 +73,7 @@ class _Chain:
             row = self.placement.tape.rows[k]
             if row.op is Op.SUM and row.type.dtype is DType.F32 and k in self.placement.region:
                 at = self.placement.region[k].offset
-                self.a.emit(KERNEL_CODES[Op.CONVERT, "f->s"], 1, at, at, 0, 0)
+                self.a.element(ROUND, 1, at, [at], cost=0)
 
     def _operand(self, x: int) -> Operand:
         if x not in self.at:
@@ -146,9 +147,9 @@ class _Chain:
         if not reads_in_place(row):
             return self._load(row, dst)
         out: list[int] = []
-        for code in self.placement.codes(k):
+        for key in self.placement.kernels(k):
             padded = (operands + [(0, 0), (0, 0)])[:3]
-            out += [code, *dst, *(word for operand in padded for word in operand)]
+            out += [elements(key), *dst, *(word for operand in padded for word in operand)]
             operands = [dst]
         return out
 

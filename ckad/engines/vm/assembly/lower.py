@@ -9,13 +9,15 @@ from ckad.engines.vm.assembly.assembler import Assembler
 from ckad.engines.vm.assembly.calls import call_routine
 from ckad.engines.vm.assembly.grouping import is_splat
 from ckad.engines.vm.assembly.loops import CONTROL
-from ckad.engines.vm.assembly.placement import Placement
+from ckad.engines.vm.assembly.placement import ROUND, Placement
 from ckad.engines.vm.assembly.region import Region
-from ckad.engines.vm.isa import INTEGERS, KERNEL_CODES, STRIP, Code, Reduce
+from ckad.engines.vm.isa import STRIP, Code
 from ckad.tape.ops import Op, is_elementwise
 from ckad.tape.tape import Row
 from ckad.tape.types import DType, c_strides, part_strides
 
+#: Below this many multiplications plain loops beat the call into BLAS.
+SMALL_PRODUCT = 4096
 Lowering = Callable[[Assembler, Placement, int, Row], None]
 
 
@@ -43,8 +45,8 @@ def _elementwise(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     n = row.type.size
     dst = a.new(n)
     operands = [placement.region[x].offset for x in placement.operands(k)]
-    for code in placement.codes(k):
-        a.emit(code, n, dst.offset, *(operands + [0, 0])[:3], cost=n)
+    for key in placement.kernels(k):
+        a.element(key, n, dst.offset, operands, cost=n)
         operands = [dst.offset]
     a.bind(placement, k, dst)
 
@@ -80,15 +82,15 @@ def copy_nd(
     to: Sequence[int],
     src: int,
     by: Sequence[int],
-    add: int = 0,
+    kernel: str = "copy_nd",
 ) -> None:
     if 0 in dims:
         return
     shape, (to, by) = merged(dims, to, by)
-    if not add and shape and len(shape) == 1 and to == [1] and by == [1]:
+    if kernel == "copy_nd" and len(shape) == 1 and to == [1] and by == [1]:
         return a.copy(dst, src, shape[0])
     n = prod(shape)
-    a.emit(Code.COPY_ND, add, dst, src, len(shape), *shape, *to, *by, cost=n / 2)
+    a.whole(kernel, dst, src, len(shape), *shape, *to, *by, cost=n / 2)
     return None
 
 
@@ -130,7 +132,7 @@ def _fill(a: Assembler, placement: Placement, k: int, row: Row) -> None:
 
 
 def fill(a: Assembler, dst: Region, n: int, src: int) -> None:
-    a.emit(Code.FILL, n, dst.offset, src, cost=n / 8)
+    a.whole("fill", n, dst.offset, src, cost=n / 8)
 
 
 def _read_as_array(placement: Placement, k: int) -> bool:
@@ -180,15 +182,20 @@ def _update(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     dst = _copy_or_take(a, placement, row)
     offset, to = part_strides(row.attrs, row.type.shape)
     src = placement.region[row.operands[1]].offset
-    add = (1 if row.type.is_float else 2) if row.op is Op.SLICE_ADD else 0
-    copy_nd(a, part.shape, dst.offset + offset, to, src, c_strides(part.shape), add)
+    add = row.op is Op.SLICE_ADD
+    kernel = _kernel("add_nd", row.type.is_float) if add else "copy_nd"
+    copy_nd(a, part.shape, dst.offset + offset, to, src, c_strides(part.shape), kernel)
     if add and row.type.dtype is DType.F32:
         _round(a, dst.offset, row.type.size)
     a.bind(placement, k, dst)
 
 
 def _round(a: Assembler, at: int, n: int) -> None:
-    a.emit(KERNEL_CODES[Op.CONVERT, "f->s"], n, at, at, 0, 0, cost=n)
+    a.element(ROUND, n, at, [at], cost=n)
+
+
+def _kernel(name: str, is_float: bool) -> str:
+    return name if is_float else f"{name}_integers"
 
 
 def _concat(a: Assembler, placement: Placement, k: int, row: Row) -> None:
@@ -225,12 +232,12 @@ def _roll(a: Assembler, placement: Placement, k: int, row: Row) -> None:
 # --- reductions --------------------------------------------------------------------------------
 
 _KINDS = {
-    Op.SUM: Reduce.SUM,
-    Op.PROD: Reduce.PROD,
-    Op.REDUCE_MAX: Reduce.MAX,
-    Op.REDUCE_MIN: Reduce.MIN,
-    Op.ARGMAX: Reduce.ARGMAX,
-    Op.ARGMIN: Reduce.ARGMIN,
+    Op.SUM: "sum",
+    Op.PROD: "prod",
+    Op.REDUCE_MAX: "max",
+    Op.REDUCE_MIN: "min",
+    Op.ARGMAX: "argmax",
+    Op.ARGMIN: "argmin",
 }
 
 
@@ -238,7 +245,7 @@ def _reduce(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     """Neighbouring axes are reduced as one, the last ones first."""
     x = row.operands[0]
     type, src = placement.tape.rows[x].type, placement.region[x]
-    kind = _KINDS[row.op] + (0 if type.is_float else INTEGERS)
+    kernel = _kernel(_KINDS[row.op], type.is_float)
     runs = _runs(row.attrs, len(type.shape))
     shape, region = list(type.shape), src
     for first, last in reversed(runs):
@@ -246,9 +253,8 @@ def _reduce(a: Assembler, placement: Placement, k: int, row: Row) -> None:
             prod(shape[s]) for s in (slice(first), slice(first, last), slice(last, None))
         )
         dst = a.new(outer * inner)
-        a.emit(
-            Code.REDUCE, kind, dst.offset, region.offset, outer, n, inner, cost=outer * n * inner
-        )
+        cost = outer * n * inner
+        a.whole(kernel, dst.offset, region.offset, outer, n, inner, cost=cost)
         if region is not src:
             a.heap.release(region.offset, region.size)
         shape[first:last] = []
@@ -276,9 +282,9 @@ def _cumsum(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     axis, backward = row.attrs
     dst = a.new(row.type.size)
     src = placement.region[row.operands[0]].offset
-    integers = int(not row.type.is_float)
-    a.emit(Code.CUMSUM, dst.offset, src, *_around(row.type.shape, axis), backward, integers,
-           cost=row.type.size)  # fmt: skip
+    kernel = _kernel("cumsum", row.type.is_float)
+    around = _around(row.type.shape, axis)
+    a.whole(kernel, dst.offset, src, *around, backward, cost=row.type.size)
     if row.type.dtype is DType.F32:
         _round(a, dst.offset, row.type.size)
     a.bind(placement, k, dst)
@@ -288,8 +294,9 @@ def _recurrence(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     axis, backward = row.attrs
     dst = a.new(row.type.size)
     factors, x = (placement.region[o].offset for o in row.operands)
-    a.emit(Code.RECURRENCE, dst.offset, factors, x, *_around(row.type.shape, axis), backward,
-           int(not row.type.is_float), cost=2 * row.type.size)  # fmt: skip
+    kernel = _kernel("recurrence", row.type.is_float)
+    around = _around(row.type.shape, axis)
+    a.whole(kernel, dst.offset, factors, x, *around, backward, cost=2 * row.type.size)
     if row.type.dtype is DType.F32:
         _round(a, dst.offset, row.type.size)
     a.bind(placement, k, dst)
@@ -304,8 +311,8 @@ def _gather(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     count = placement.tape.rows[idx].type.size
     dst = a.new(row.type.size)
     source, at = placement.region[x], placement.region[idx].offset
-    code = Code.GATHER_FAR if source.far else Code.GATHER
-    a.emit(code, dst.offset, source.offset, at, outer, n, count, inner, cost=2 * row.type.size)
+    kernel = "gather_far" if source.far else "gather"
+    a.whole(kernel, dst.offset, source.offset, at, outer, n, count, inner, cost=2 * row.type.size)
     a.bind(placement, k, dst)
 
 
@@ -314,11 +321,12 @@ def _scatter(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     dst = _copy_or_take(a, placement, row)
     outer, n, inner = _around(row.type.shape, row.attrs[0])
     count = placement.tape.rows[idx].type.size
-    add = 0 if row.op is Op.SCATTER else 1 if row.type.is_float else 2
+    adds = row.op is Op.SCATTER_ADD
+    kernel = _kernel("scatter_add", row.type.is_float) if adds else "scatter"
     places = dst.offset, placement.region[idx].offset, placement.region[y].offset
     cost = 2 * outer * count * inner
-    a.emit(Code.SCATTER, add, *places, outer, n, count, inner, cost=cost)
-    if add == 1 and row.type.dtype is DType.F32:
+    a.whole(kernel, *places, outer, n, count, inner, cost=cost)
+    if adds and row.type.dtype is DType.F32:
         _round(a, dst.offset, row.type.size)
     a.bind(placement, k, dst)
 
@@ -336,9 +344,11 @@ def _matmul(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     batch, m, n = row.type.shape
     inner = placement.tape.rows[x].type.shape[1 if tx else 2]
     dst = a.new(row.type.size)
-    a.emit(Code.MATMUL, dst.offset, placement.region[x].offset, placement.region[y].offset, batch,
-           m, inner, n, tx, ty, int(not row.type.is_float),
-           cost=batch * m * n * inner / 4)  # fmt: skip
+    places = dst.offset, placement.region[x].offset, placement.region[y].offset
+    by_blas = row.type.is_float and m * inner * n >= SMALL_PRODUCT
+    kernel = "product" if by_blas else _kernel("matmul", row.type.is_float)
+    cost = batch * m * n * inner / 4
+    a.whole(kernel, *places, batch, m, inner, n, tx, ty, cost=cost)
     if row.type.dtype is DType.F32:
         _round(a, dst.offset, row.type.size)
     a.bind(placement, k, dst)

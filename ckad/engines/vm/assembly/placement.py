@@ -6,12 +6,15 @@ from collections.abc import Sequence
 
 from ckad.engines.vm.assembly.grouping import Item, members
 from ckad.engines.vm.assembly.region import Region
-from ckad.engines.vm.isa import KERNEL_CODES
+from ckad.engines.vm.isa import Key
 from ckad.engines.vm.pairs import Joined, joined_rows
 from ckad.passes.liveness import last_reads, readers
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 from ckad.tape.types import DType, Type
+
+#: Rounds to float32.
+ROUND: Key = (Op.CONVERT, "f->s")
 
 
 class Placement:
@@ -53,10 +56,10 @@ class Placement:
             return self.joined[k].operands
         return () if k in self.absorbed else self.tape.rows[k].operands
 
-    def codes(self, k: int) -> list[int]:
+    def kernels(self, k: int) -> list[Key]:
         """The kernels that compute an elementwise row, one after the other."""
         if k in self.joined:
-            return [KERNEL_CODES[self.joined[k].pair]]
+            return [self.joined[k].pair]
         row = self.tape.rows[k]
         return kernels_for(row, [self.tape.rows[x].type for x in row.operands])
 
@@ -73,20 +76,20 @@ def signature(operands: Sequence[Type], out: Type, op: int) -> str:
     return f"{reads}->{'f' if out.is_float else 'i'}"
 
 
-def kernels_for(row: Row, operands: Sequence[Type]) -> list[int]:
-    """The codes that compute an elementwise row; the second rounds the result in place."""
+def kernels_for(row: Row, operands: Sequence[Type]) -> list[Key]:
+    """The kernels that compute an elementwise row; the second rounds the result in place."""
     cells = signature(operands, row.type, row.op)
     if row.op is Op.CONVERT:
         target = {DType.BOOL: "b", DType.F32: "s"}.get(row.type.dtype)
         if target and operands[0].dtype != row.type.dtype:
             if target == "s" and not operands[0].is_float:
-                return [KERNEL_CODES[Op.CONVERT, "i->f"], KERNEL_CODES[Op.CONVERT, "f->s"]]
+                return [(Op.CONVERT, "i->f"), ROUND]
             cells = f"{cells[0]}->{target}"
-        return [KERNEL_CODES[Op.CONVERT, cells]]
-    codes = [KERNEL_CODES[row.op, cells]]
+        return [(Op.CONVERT, cells)]
+    kernels: list[Key] = [(row.op, cells)]
     if row.type.dtype is DType.F32 and row.op not in _EXACT:
-        codes.append(KERNEL_CODES[Op.CONVERT, "f->s"])
-    return codes
+        kernels.append(ROUND)
+    return kernels
 
 
 #: Ops whose float32 result needs no rounding.

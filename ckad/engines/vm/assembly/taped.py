@@ -256,7 +256,7 @@ class _Reverse:
         ct_types = loop.reverse.output_types[len(self.totals) :]
         ct_xs, self.bases = new_ys(a, ct_types, loop.length)
         for ct in ct_xs if loop.guard else ():
-            a.emit(Code.FILL, ct.size, ct.offset, a.zero.offset, cost=ct.size / 4)
+            a.whole("fill", ct.size, ct.offset, a.zero.offset, cost=ct.size / 4)
         self.actions = _Actions(a, loop.name, reverse=True)
         self.results = [*self.totals, *ct_xs]
         if a.depth == 1:

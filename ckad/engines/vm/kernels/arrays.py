@@ -1,318 +1,248 @@
-"""Kernels of the vm on whole arrays: copies with strides, reductions, indexing, matrix products.
+"""Kernels on whole arrays: copies with strides, reductions, indexing, matrix products.
 
-``f`` and ``i`` are the cells as float64 and as int64. Reductions fix their order by the shape
-alone: a row of n elements is summed strip by strip, each strip in eight lanes.
+Each is a function of the address of an instruction's words and that of cell 0. Reductions fix their
+order by the shape alone: a row of n elements is summed strip by strip, each strip in eight lanes.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
-import numpy as np
+from ckad.engines.vm.isa import STRIP
+from ckad.engines.vm.kernels.elements import copy, sum_cells
+from ckad.engines.vm.kernels.writing import DOUBLE, I64, Cells, Number, Writer
 
-from ckad.engines.vm.isa import INTEGERS, STRIP, Reduce
-from ckad.engines.vm.kernels.intrinsics import copy_long, copy_short, sum_cells
-from ckad.kernel import kernel
-
-_SUM, _PROD, _MAX, _MIN = int(Reduce.SUM), int(Reduce.PROD), int(Reduce.MAX), int(Reduce.MIN)
-_ARGMAX = int(Reduce.ARGMAX)
-_INTEGERS = INTEGERS
-#: From this many cells on the C library copies faster than a loop.
-LONG = 4096
-#: Below this many multiplications the plain loops beat the call into BLAS.
-SMALL_PRODUCT = 4096
+#: Writes what a kernel does with the words of its instruction.
+Body = Callable[["Array"], None]
 
 
-@kernel
-def copy(base: np.int64, dst: int, src: int, n: int) -> None:
-    if n < LONG:
-        copy_short(base, dst, src, n)
-    else:
-        copy_long(base, dst, src, n)
+class Array(Writer):
+    """A kernel in the making: its words, and the cells as float64 and as int64."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, 2)
+        self.words = self.cells(self.arguments[0])
+        self.base = self.arguments[1]
+        self.f, self.i = self.cells(self.base, DOUBLE), self.cells(self.base)
+
+    def first(self, n: int) -> list[Number]:
+        return [self.words[k] for k in range(n)]
 
 
-@kernel
-def copy_nd(code: np.ndarray, pc: int, base: np.int64, f: np.ndarray) -> None:
-    """COPY_ND: an odometer over the outer axes, the innermost axis in one go.
-
-    ``f`` are the cells as numbers of the kind that is added; a plain copy takes either.
-    """
-    add, dst, src, rank = code[pc + 1], code[pc + 2], code[pc + 3], code[pc + 4]
-    dims = code[pc + 5 : pc + 5 + rank]
-    to = code[pc + 5 + rank : pc + 5 + 2 * rank]
-    by = code[pc + 5 + 2 * rank : pc + 5 + 3 * rank]
-    inner, to_step, by_step = dims[rank - 1], to[rank - 1], by[rank - 1]
-    outer = 1
-    for a in range(rank - 1):
-        outer *= dims[a]
-    for row in range(outer):
-        d, s, left = dst, src, row
-        for a in range(rank - 2, -1, -1):
-            at = left % dims[a]
-            left //= dims[a]
-            d += at * to[a]
-            s += at * by[a]
-        copy_row(add, base, f, d, to_step, s, by_step, inner)
+def fill(w: Array) -> None:
+    n, dst, src = w.first(3)
+    to, number = w.i.behind(dst), w.i[src]
+    for k in w.loop(0, n):
+        to[k] = number
 
 
-@kernel
+def copy_nd(w: Array, added: str = "") -> None:
+    """An odometer over the outer axes, the innermost axis in one go; ``added`` are such cells."""
+    dst, src, rank = w.first(3)
+    dims, to, by = w.words.behind(3), w.words.behind(rank + 3), w.words.behind(rank * 2 + 3)
+    last = rank - 1
+    inner, to_step, by_step = dims[last], to[last], by[last]
+    outer = w.variable(1)
+    for a in w.loop(0, last):
+        outer.set(outer.now * dims[a])
+    for row in w.loop(0, outer.now):
+        d, s, left = w.variable(dst), w.variable(src), w.variable(row)
+        for a in w.loop(0, last):
+            axis = last - 1 - a
+            at = left.now % dims[axis]
+            left.set(left.now // dims[axis])
+            d.add(at * to[axis])
+            s.add(at * by[axis])
+        copy_row(w, added, d.now, to_step, s.now, by_step, inner)
+
+
 def copy_row(
-    add: int, base: np.int64, f: np.ndarray, d: int, to_step: int, s: int, by_step: int, n: int
+    w: Writer, added: str, d: Number, to_step: Number, s: Number, by_step: Number, n: Number
 ) -> None:
-    if add:
-        for k in range(n):
-            f[d + k * to_step] += f[s + k * by_step]
-    elif to_step == 1 and by_step == 1:
-        copy(base, d, s, n)
-    else:
-        for k in range(n):
-            f[d + k * to_step] = f[s + k * by_step]
-
-
-@kernel
-def sum_row(base: np.int64, src: int, n: int) -> float:
-    """Strip by strip, as a chain does it."""
-    total = 0.0
-    for at in range(0, n, STRIP):
-        total += sum_cells(base, src + at, min(STRIP, n - at))
-    return total
-
-
-@kernel
-def reduce(
-    base: np.int64,
-    f: np.ndarray,
-    i: np.ndarray,
-    kind: int,
-    dst: int,
-    src: int,
-    outer: int,
-    n: int,
-    inner: int,
-) -> None:
-    """Reduce the middle axis of (outer, n, inner)."""
-    if kind == _SUM and inner == 1:
-        for o in range(outer):
-            f[dst + o] = sum_row(base, src + o * n, n)
+    base = w.arguments[1]
+    cells = w.cells(base, DOUBLE if added == "f" else I64)
+    to, source = cells.behind(d), cells.behind(s)
+    if added:
+        for k in w.loop(0, n):
+            to[k * to_step] = to[k * to_step] + source[k * by_step]
         return
-    for o in range(outer):
-        for c in range(inner):
-            first = src + o * n * inner + c
-            to = dst + o * inner + c
-            if kind == _SUM:
-                f[to] = _sum_strided(f, first, n, inner)
-            elif kind == _SUM + _INTEGERS:
-                i[to] = _fold_sum(i, first, n, inner)
-            elif kind == _PROD:
-                f[to] = _product(f, first, n, inner)
-            elif kind == _PROD + _INTEGERS:
-                i[to] = _product(i, first, n, inner)
-            elif kind in (_MAX, _MIN):
-                f[to] = f[first + inner * _extreme(f, first, n, inner, kind == _MAX)]
-            elif kind in (_MAX + _INTEGERS, _MIN + _INTEGERS):
-                i[to] = i[first + inner * _extreme(i, first, n, inner, kind == _MAX + _INTEGERS)]
-            elif kind >= _INTEGERS:
-                i[to] = _extreme(i, first, n, inner, kind == _ARGMAX + _INTEGERS)
-            else:
-                i[to] = _extreme(f, first, n, inner, kind == _ARGMAX)
+    with w.either(to_step.equals(1) & by_step.equals(1)) as (near, apart):
+        with near:
+            copy(w, base, d, s, n)
+        with apart:
+            for k in w.loop(0, n):
+                to[k * to_step] = source[k * by_step]
 
 
-@kernel
-def _sum_strided(f: np.ndarray, first: int, n: int, step: int) -> float:
-    total = 0.0
-    for k in range(n):
-        total += f[first + k * step]
-    return total
+def sum_row(w: Array, src: Number, n: Number) -> Number:
+    """Strip by strip, as a chain does it."""
+    total = w.variable(0.0)
+    for at in w.loop(0, n, STRIP):
+        total.add(sum_cells(w, w.base, src + at, (n - at).least(STRIP)))
+    return total.now
 
 
-@kernel
-def _fold_sum(x: np.ndarray, first: int, n: int, step: int) -> int:
-    total = 0
-    for k in range(n):
-        total += x[first + k * step]
-    return total
+def reduce(w: Array, fold: Callable[[Array, Cells, Number, Number], Number], integers: bool) -> None:
+    """Reduce the middle axis of (outer, n, inner)."""
+    dst, src, outer, n, inner = w.first(5)
+    x = w.i if integers else w.f
+    for o in w.loop(0, outer):
+        for c in w.loop(0, inner):
+            result = fold(w, x.behind(src + o * n * inner + c), n, inner)
+            to = w.f if result.value.type == DOUBLE else w.i
+            to[dst + o * inner + c] = result
 
 
-@kernel
-def _product(x: np.ndarray, first: int, n: int, step: int) -> Any:
-    total = x[first] if n else x.dtype.type(1)
-    for k in range(1, n):
-        total *= x[first + k * step]
-    return total
+def sum_rows(w: Array) -> None:
+    """The sum of floats, of neighbours by vectors."""
+    dst, src, outer, n, inner = w.first(5)
+    with w.either(inner.equals(1)) as (near, apart):
+        with near:
+            for o in w.loop(0, outer):
+                w.f[dst + o] = sum_row(w, src + o * n, n)
+        with apart:
+            reduce(w, _sum, False)
 
 
-@kernel
-def _extreme(x: np.ndarray, first: int, n: int, step: int, largest: bool) -> int:
+def _sum(w: Array, x: Cells, n: Number, step: Number) -> Number:
+    total = w.variable(0.0 if x.type == DOUBLE else 0)
+    for k in w.loop(0, n):
+        total.add(x[k * step])
+    return total.now
+
+
+def _product(w: Array, x: Cells, n: Number, step: Number) -> Number:
+    total = w.variable(1.0 if x.type == DOUBLE else 1)
+    with w.when(n > 0):
+        total.set(x[0])
+    for k in w.loop(1, n):
+        total.set(total.now * x[k * step])
+    return total.now
+
+
+def _position(w: Array, x: Cells, n: Number, step: Number, largest: bool) -> Number:
     """Position of the first extreme element; the first NaN counts as extreme."""
-    best = 0
-    for k in range(n):
-        a, b = x[first + k * step], x[first + best * step]
-        if a != a:
-            return k
-        if (a > b) if largest else (a < b):
-            best = k
-    return best
+    best, found = w.variable(0), w.variable(0)
+    for k in w.loop(0, n):
+        a, b = x[k * step], x[best.now * step]
+        better = a > b if largest else a < b
+        if x.type == DOUBLE:
+            better = better | a.is_nan()
+        best.set((better & found.now.equals(0)).chosen(k, best.now))
+        if x.type == DOUBLE:
+            found.set(found.now | a.is_nan().chosen(1, w.number(0)))
+    return best.now
 
 
-@kernel
-def cumsum(
-    f: np.ndarray,
-    i: np.ndarray,
-    dst: int,
-    src: int,
-    outer: int,
-    n: int,
-    inner: int,
-    backward: int,
-    integers: int,
-) -> None:
-    for o in range(outer):
-        for c in range(inner):
-            at = o * n * inner + c
-            total, count = 0.0, 0
-            for k in range(n):
-                place = at + (n - 1 - k if backward else k) * inner
-                if integers:
-                    count += i[src + place]
-                    i[dst + place] = count
-                else:
-                    total += f[src + place]
-                    f[dst + place] = total
+def _extreme(w: Array, x: Cells, n: Number, step: Number, largest: bool) -> Number:
+    return x[_position(w, x, n, step, largest) * step]
 
 
-@kernel
-def recurrence(
-    f: np.ndarray, dst: int, a: int, x: int, outer: int, n: int, inner: int, backward: int
-) -> None:
-    for o in range(outer):
-        for c in range(inner):
-            at = o * n * inner + c
-            s = f.dtype.type(0)
-            for k in range(n):
-                place = at + (n - 1 - k if backward else k) * inner
-                s = f[x + place] + f[a + place] * s
-                f[dst + place] = s
+def cumsum(w: Array, integers: bool) -> None:
+    dst, src, outer, n, inner, backward = w.first(6)
+    x = w.i if integers else w.f
+    for o in w.loop(0, outer):
+        for c in w.loop(0, inner):
+            at, total = o * n * inner + c, w.variable(0 if integers else 0.0)
+            for k in w.loop(0, n):
+                place = at + backward.equals(0).chosen(k, n - 1 - k) * inner
+                total.add(x[src + place])
+                x[dst + place] = total.now
 
 
-@kernel
-def gather(
-    base: np.int64,
-    i: np.ndarray,
-    dst: int,
-    src: int,
-    idx: int,
-    outer: int,
-    n: int,
-    n_idx: int,
-    inner: int,
-) -> None:
-    for o in range(outer):
-        for k in range(n_idx):
-            copy(base, dst + (o * n_idx + k) * inner, src + (o * n + i[idx + k]) * inner, inner)
+def recurrence(w: Array, integers: bool) -> None:
+    dst, a, x, outer, n, inner, backward = w.first(7)
+    cells = w.i if integers else w.f
+    for o in w.loop(0, outer):
+        for c in w.loop(0, inner):
+            at, s = o * n * inner + c, w.variable(0 if integers else 0.0)
+            for k in w.loop(0, n):
+                place = at + backward.equals(0).chosen(k, n - 1 - k) * inner
+                s.set(cells[x + place] + cells[a + place] * s.now)
+                cells[dst + place] = s.now
 
 
-@kernel
-def scatter(
-    base: np.int64,
-    f: np.ndarray,
-    i: np.ndarray,
-    add: int,
-    dst: int,
-    idx: int,
-    src: int,
-    outer: int,
-    n: int,
-    n_idx: int,
-    inner: int,
-) -> None:
-    for o in range(outer):
-        for k in range(n_idx):
-            to, source = dst + (o * n + i[idx + k]) * inner, src + (o * n_idx + k) * inner
-            if add == 1:
-                for c in range(inner):
-                    f[to + c] += f[source + c]
-            elif add == 2:
-                for c in range(inner):
-                    i[to + c] += i[source + c]
-            else:
-                copy(base, to, source, inner)
+def gather(w: Array, far: bool) -> None:
+    dst, src, idx, outer, n, n_idx, inner = w.first(7)
+    src = w.i[src] if far else src
+    for o in w.loop(0, outer):
+        for k in w.loop(0, n_idx):
+            to, source = dst + (o * n_idx + k) * inner, src + (o * n + w.i[idx + k]) * inner
+            _copy_elements(w, to, source, inner)
 
 
-@kernel
-def wrap(i: np.ndarray, n: int, dst: int, src: int, size: int) -> bool:
-    """Bring indices into [0, size); False if one is out of range."""
-    for k in range(n):
-        at = i[src + k]
-        if at < 0:
-            at += size
-        if at < 0 or at >= size:
-            return False
-        i[dst + k] = at
-    return True
+def _copy_elements(w: Array, to: Number, source: Number, n: Number) -> None:
+    with w.either(n.equals(1)) as (one, more):
+        with one:
+            w.i[to] = w.i[source]
+        with more:
+            copy(w, w.base, to, source, n)
 
 
-@kernel
-def all_finite(f: np.ndarray, src: int, n: int) -> bool:
-    for k in range(n):  # noqa: SIM110  (a generator would be a closure to compile)
-        if not np.isfinite(f[src + k]):
-            return False
-    return True
+def scatter(w: Array, added: str = "") -> None:
+    dst, idx, src, outer, n, n_idx, inner = w.first(7)
+    cells = w.f if added == "f" else w.i
+    for o in w.loop(0, outer):
+        for k in w.loop(0, n_idx):
+            to, source = dst + (o * n + w.i[idx + k]) * inner, src + (o * n_idx + k) * inner
+            if not added:
+                _copy_elements(w, to, source, inner)
+                continue
+            for c in w.loop(0, inner):
+                cells[to + c] = cells[to + c] + cells[source + c]
 
 
-@kernel
-def matmul(
-    f: np.ndarray, dst: int, x: int, y: int, batch: int, m: int, k: int, n: int, tx: int, ty: int
-) -> None:
-    for b in range(batch):
-        to, left, right = _pages(f, b, dst, x, y, m, k, n)
-        if m * k * n < SMALL_PRODUCT:
-            _small_product(to, left, right, m, k, n, tx, ty)
-        else:
-            _blas_product(to, left, right, m, k, n, tx, ty)
+def matmul(w: Array, integers: bool) -> None:
+    """A small product of matrices, each sum in order."""
+    dst, x, y, batch, m, inner, n, tx, ty = w.first(9)
+    cells = w.i if integers else w.f
+    left_row, left_column = _steps(tx, m, inner)
+    right_row, right_column = _steps(ty, inner, n)
+    for page in w.loop(0, batch):
+        to, left, right = dst + page * m * n, x + page * m * inner, y + page * inner * n
+        for r in w.loop(0, m):
+            for c in w.loop(0, n):
+                total = w.variable(0 if integers else 0.0)
+                for q in w.loop(0, inner):
+                    a = cells[left + r * left_row + q * left_column]
+                    total.add(a * cells[right + q * right_row + c * right_column])
+                cells[to + r * n + c] = total.now
 
 
-@kernel
-def matmul_integers(
-    i: np.ndarray, dst: int, x: int, y: int, batch: int, m: int, k: int, n: int, tx: int, ty: int
-) -> None:
-    for b in range(batch):
-        to, left, right = _pages(i, b, dst, x, y, m, k, n)
-        _small_product(to, left, right, m, k, n, tx, ty)
+def _steps(transposed: Number, rows: Number, columns: Number) -> tuple[Number, Number]:
+    """From one row to the next, and from one column to the next, of a matrix of rows x columns."""
+    is_not = transposed.equals(0)
+    return is_not.chosen(columns, 1), is_not.chosen(1, rows)
 
 
-@kernel
-def _pages(
-    f: np.ndarray, b: int, dst: int, x: int, y: int, m: int, k: int, n: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The matrices of one batch entry: result, left and right factor."""
-    to = f[dst + b * m * n : dst + (b + 1) * m * n]
-    left = f[x + b * m * k : x + (b + 1) * m * k]
-    return to, left, f[y + b * k * n : y + (b + 1) * k * n]
+def _reductions() -> dict[str, Body]:
+    found: dict[str, Body] = {"sum": sum_rows, "sum_integers": partial(reduce, fold=_sum, integers=True)}
+    for suffix, integers in (("", False), ("_integers", True)):
+        found[f"prod{suffix}"] = partial(reduce, fold=_product, integers=integers)
+        for name, largest in (("max", True), ("min", False)):
+            value, place = (partial(x, largest=largest) for x in (_extreme, _position))
+            found[f"{name}{suffix}"] = partial(reduce, fold=value, integers=integers)
+            found[f"arg{name}{suffix}"] = partial(reduce, fold=place, integers=integers)
+    return found
 
 
-@kernel
-def _small_product(
-    to: np.ndarray, x: np.ndarray, y: np.ndarray, m: int, k: int, n: int, tx: int, ty: int
-) -> None:
-    for r in range(m):
-        for c in range(n):
-            total = to.dtype.type(0)
-            for q in range(k):
-                a = x[q * m + r] if tx else x[r * k + q]
-                total += a * (y[c * k + q] if ty else y[q * n + c])
-            to[r * n + c] = total
-
-
-@kernel
-def _blas_product(
-    to: np.ndarray, x: np.ndarray, y: np.ndarray, m: int, k: int, n: int, tx: int, ty: int
-) -> None:
-    out = to.reshape(m, n)
-    if tx and ty:
-        np.dot(x.reshape(k, m).T, y.reshape(n, k).T, out)
-    elif tx:
-        np.dot(x.reshape(k, m).T, y.reshape(k, n), out)
-    elif ty:
-        np.dot(x.reshape(m, k), y.reshape(n, k).T, out)
-    else:
-        np.dot(x.reshape(m, k), y.reshape(k, n), out)
+#: The kernels by their names.
+BODIES: dict[str, Body] = {
+    "fill": fill,
+    "copy_nd": copy_nd,
+    "add_nd": partial(copy_nd, added="f"),
+    "add_nd_integers": partial(copy_nd, added="i"),
+    "cumsum": partial(cumsum, integers=False),
+    "cumsum_integers": partial(cumsum, integers=True),
+    "recurrence": partial(recurrence, integers=False),
+    "recurrence_integers": partial(recurrence, integers=True),
+    "gather": partial(gather, far=False),
+    "gather_far": partial(gather, far=True),
+    "scatter": scatter,
+    "scatter_add": partial(scatter, added="f"),
+    "scatter_add_integers": partial(scatter, added="i"),
+    "matmul": partial(matmul, integers=False),
+    "matmul_integers": partial(matmul, integers=True),
+    **_reductions(),
+}

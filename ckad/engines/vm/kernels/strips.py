@@ -1,131 +1,116 @@
-"""STRIPS: a chain of elementwise instructions, run on one strip after the other."""
+"""Chains of elementwise instructions, run on one strip after the other."""
 
 from __future__ import annotations
 
-import numpy as np
-
-from ckad.engines.vm.isa import FIRST_KERNEL, STRIP, Code
-from ckad.engines.vm.kernels.arrays import copy, copy_row
-from ckad.engines.vm.kernels.intrinsics import elementwise, sum_cells
-from ckad.kernel import kernel
-
-_VIEW, _ROLL, _PAD = int(Code.VIEW), int(Code.ROLL), int(Code.PAD)
-_FIRST = FIRST_KERNEL
+from ckad.engines.vm.isa import STRIP, Code
+from ckad.engines.vm.kernels.arrays import Array, copy_row
+from ckad.engines.vm.kernels.elements import copy, sum_cells
+from ckad.engines.vm.kernels.writing import Cells, Number
 
 
-@kernel
-def run_strips(code: np.ndarray, pc: int, base: np.int64, f: np.ndarray) -> int:
-    """Run the instructions after ``pc`` strip by strip; returns where the next one begins."""
-    size, first = code[pc + 1], pc + 3
-    end: int = first + code[pc + 2]
-    for at in range(0, size, STRIP):
-        n = min(STRIP, size - at)
-        p = first
-        while p < end:
-            op = code[p]
-            if op >= _FIRST:
-                elementwise(
-                    op,
-                    base,
-                    n,
-                    code[p + 1] + at * code[p + 2],
-                    code[p + 3] + at * code[p + 4],
-                    code[p + 5] + at * code[p + 6],
-                    code[p + 7] + at * code[p + 8],
-                )
-                p += 9
-            elif op == _ROLL:
-                load_roll(
-                    base,
-                    code[p + 1] + at * code[p + 2],
-                    code[p + 3],
-                    code[p + 4],
-                    code[p + 5],
-                    at,
-                    n,
-                )
-                p += 6
-            elif op == _VIEW:
-                load_view(code, p, base, f, at, n)
-                p += 5 + 2 * code[p + 4]
-            elif op == _PAD:
-                load_pad(code, p, base, f, at, n)
-                p += 5 + 3 * code[p + 4]
-            else:  # SUM
-                src = code[p + 2] + at * code[p + 3]
-                f[code[p + 1]] += sum_cells(base, src, n)
-                p += 4
-    return end
+def strips(w: Array) -> None:
+    """The words: size, the length of the instructions, these."""
+    size, length = w.first(2)
+    instructions = w.words.behind(2)
+    for at in w.loop(0, size, STRIP):
+        n = (size - at).least(STRIP)
+        p = w.variable(0)
+        with w.repeat(lambda: p.now < length):
+            words, place = instructions.behind(p.now), p.now
+            after, switch = w.switch(words[0])
+            for code, (instruction, n_words) in _INSTRUCTIONS.items():
+                with w.case(switch, code, after):
+                    instruction(w, words, at, n)
+                    p.set(place + n_words + words[4] * _PER_AXIS.get(code, 0))
+            _elementwise(w, words, at, n)
+            p.set(place + 9)
+            w.b.branch(after)
+            w.b.position_at_end(after)
 
 
-@kernel
-def load_roll(base: np.int64, dst: int, src: int, length: int, shift: int, at: int, n: int) -> None:
-    """n cells from place ``at`` on of rows of ``length``, each turned by ``shift``."""
-    row, column = divmod(at, length)
-    row *= length
-    done = 0
-    while done < n:
-        source = column - shift
-        if source < 0:
-            source += length
-        part = min(n - done, length - column, length - source)
-        copy(base, dst + done, src + row + source, part)
-        done += part
-        column += part
-        if column == length:
-            row, column = row + length, 0
+def _elementwise(w: Array, words: Cells, at: Number, n: Number) -> None:
+    places = [words[k] + at * words[k + 1] for k in (1, 3, 5, 7)]
+    w.call(words[0], [w.base, n, *places])
 
 
-@kernel
-def load_view(code: np.ndarray, p: int, base: np.int64, f: np.ndarray, at: int, n: int) -> None:
+def _sum(w: Array, words: Cells, at: Number, n: Number) -> None:
+    src = words[2] + at * words[3]
+    w.f[words[1]] = w.f[words[1]] + sum_cells(w, w.base, src, n)
+
+
+def _roll(w: Array, words: Cells, at: Number, n: Number) -> None:
+    """n cells from place ``at`` on of rows of a length, each turned by a shift."""
+    dst, src, length, shift = words[1] + at * words[2], words[3], words[4], words[5]
+    row, column, done = w.variable(at // length * length), w.variable(at % length), w.variable(0)
+    with w.repeat(lambda: done.now < n):
+        source = column.now - shift
+        source = (source < 0).chosen(source + length, source)
+        part = (n - done.now).least(length - column.now).least(length - source)
+        copy(w, w.base, dst + done.now, src + row.now + source, part)
+        done.add(part)
+        column.add(part)
+        with w.when(column.now.equals(length)):
+            row.add(length)
+            column.set(0)
+
+
+def _view(w: Array, words: Cells, at: Number, n: Number) -> None:
     """n elements from place ``at`` on of a strided view, in C order."""
-    dst, src, rank = code[p + 1] + at * code[p + 2], code[p + 3], code[p + 4]
-    dims, strides = p + 5, p + 5 + rank
-    inner, step = code[dims + rank - 1], code[strides + rank - 1]
-    row, column = divmod(at, inner)
-    done = 0
-    while done < n:
-        source, left = src + column * step, row
-        for a in range(rank - 2, 0, -1):
-            left, place = divmod(left, code[dims + a])
-            source += place * code[strides + a]
-        if rank > 1:
-            source += left * code[strides]
-        part = min(n - done, inner - column)
-        copy_row(0, base, f, dst + done, 1, source, step, part)
-        done += part
-        row, column = row + 1, 0
+    dst, src, rank = words[1] + at * words[2], words[3], words[4]
+    dims, strides = words.behind(5), words.behind(rank + 5)
+    last = rank - 1
+    inner, step = dims[last], strides[last]
+    row, column, done = w.variable(at // inner), w.variable(at % inner), w.variable(0)
+    with w.repeat(lambda: done.now < n):
+        source, left = w.variable(src + column.now * step), w.variable(row.now)
+        for a in w.loop(0, last - 1):
+            axis = last - 1 - a
+            source.add(left.now % dims[axis] * strides[axis])
+            left.set(left.now // dims[axis])
+        with w.when(rank > 1):
+            source.add(left.now * strides[0])
+        part = (n - done.now).least(inner - column.now)
+        copy_row(w, "", dst + done.now, w.number(1), source.now, step, part)
+        done.add(part)
+        row.add(1)
+        column.set(0)
 
 
-@kernel
-def load_pad(code: np.ndarray, p: int, base: np.int64, f: np.ndarray, at: int, n: int) -> None:
+def _pad(w: Array, words: Cells, at: Number, n: Number) -> None:
     """n elements from place ``at`` on of an array of zeros with another one inside."""
-    dst, src, rank = code[p + 1] + at * code[p + 2], code[p + 3], code[p + 4]
-    outer = code[p + 5 : p + 5 + rank]
-    starts = code[p + 5 + rank : p + 5 + 2 * rank]
-    dims = code[p + 5 + 2 * rank : p + 5 + 3 * rank]
-    done = 0
-    while done < n:
-        row, column = divmod(at + done, outer[rank - 1])
-        part = min(n - done, outer[rank - 1] - column)
-        source, stride, hit = src, dims[rank - 1], True
-        for a in range(rank - 2, -1, -1):
-            row, place = divmod(row, outer[a])
-            place -= starts[a]
-            hit = hit and 0 <= place < dims[a]
-            source += place * stride
-            stride *= dims[a]
-        first = min(max(starts[rank - 1] - column, 0), part) if hit else part
-        last = min(max(starts[rank - 1] + dims[rank - 1] - column, first), part) if hit else part
-        for k in range(first):
-            f[dst + done + k] = 0.0
-        for k in range(last, part):
-            f[dst + done + k] = 0.0
-        if first < last:
-            copy(
-                base,
-                dst + done + first,
-                source + column + first - starts[rank - 1],
-                last - first,
-            )
-        done += part
+    dst, src, rank = words[1] + at * words[2], words[3], words[4]
+    outer, starts, dims = (words.behind(k) for k in (w.number(5), rank + 5, rank * 2 + 5))
+    last, done = rank - 1, w.variable(0)
+    length, begin, inner = outer[last], starts[last], dims[last]
+    with w.repeat(lambda: done.now < n):
+        row, column = w.variable((at + done.now) // length), (at + done.now) % length
+        part = (n - done.now).least(length - column)
+        source, stride, hit = w.variable(src), w.variable(inner), w.variable(1)
+        for a in w.loop(0, last):
+            axis = last - 1 - a
+            place = row.now % outer[axis] - starts[axis]
+            row.set(row.now // outer[axis])
+            inside = (place >= 0) & (place < dims[axis])
+            hit.set(inside.chosen(hit.now, 0))
+            source.add(place * stride.now)
+            stride.set(stride.now * dims[axis])
+        first = (begin - column).most(0).least(part)
+        end = (begin + inner - column).most(first).least(part)
+        first, end = (hit.now.equals(1).chosen(x, part) for x in (first, end))
+        to = dst + done.now
+        for zeros in ((w.number(0), first), (end, part)):
+            for k in w.loop(*zeros):
+                w.f[to + k] = 0.0
+        with w.when(first < end):
+            copy(w, w.base, to + first, source.now + column + first - begin, end - first)
+        done.add(part)
+
+
+#: The instructions beside elementwise kernels, and their words; those on views have more per axis.
+_INSTRUCTIONS = {
+    Code.SUM: (_sum, 4),
+    Code.ROLL: (_roll, 6),
+    Code.VIEW: (_view, 5),
+    Code.PAD: (_pad, 5),
+}
+_PER_AXIS = {Code.VIEW: 2, Code.PAD: 3}

@@ -12,6 +12,8 @@ import numpy as np
 from ckad.tape.routines import ROUTINES, Routine, read_description
 from ckad.tape.types import Type
 
+#: What a routine with a number, and its parts, are called where code is loaded.
+SYMBOL, PART = "ckad_routine_", "ckad_part_"
 _BODY = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _WORD = 8
 #: What a routine in Python fails with; the exception itself waits in ``_raised``.
