@@ -136,6 +136,10 @@ class RaisedError(CkadError, RuntimeError):
     """The program came to a ``raise`` or a failing ``assert`` in a loop or branch."""
 
 
+class ComplexSpectrumError(RaisedError):
+    """Eigenvalues are complex, and the program was recorded for real ones, as NumPy gives them."""
+
+
 class NonFiniteError(CkadError, FloatingPointError):
     """A NaN or an infinity was produced while ``check_finite=True``.
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ckad.errors import (
+    ComplexSpectrumError,
     DivisionError,
     NoneValueError,
     RaisedError,
@@ -189,6 +190,12 @@ _STOPPED: dict[str, tuple[type[Exception], str]] = {
         RaisedError,
         "a tolerance of solve_ivp is negative or NaN, or a length of steps not positive{where}. "
         "Give rtol and atol from 0 on, first_step and max_step above 0.",
+    ),
+    "spectrum": (
+        ComplexSpectrumError,
+        "eigenvalues are complex{where}, and the program was recorded for real ones, as NumPy "
+        "gives them where no imaginary part is left. Call the transformed function anew, or take "
+        "their parts, values.real and values.imag, of values + 0j.",
     ),
     "roots": (
         RaisedError,

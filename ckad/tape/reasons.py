@@ -37,6 +37,7 @@ class Reason(IntEnum):
     WHOLE = 24
     CAUGHT = 25
     ORDER = 26
+    SPECTRUM = 27
 
 
 def reason_of(row: Row) -> Reason:

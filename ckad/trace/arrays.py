@@ -112,6 +112,12 @@ def stopping(x: Any, wrong: Any, reason: str) -> Array:
     return within(stopping, (x, wrong, reason))
 
 
+def as_spectrum(values: Array, *vectors: Array) -> tuple[Array, ...]:
+    """Complex arrays, real where NumPy gives real ones: no imaginary part of ``values`` is left."""
+    found: tuple[Array, ...] = within(as_spectrum, (values, *vectors))
+    return found
+
+
 def known(x: Any) -> np.ndarray | None:
     """The numbers of ``x`` if they depend on constants alone; None if they do not."""
     found: np.ndarray | None = within(known, (x,)) if isinstance(x, Traced) else np.asarray(x)

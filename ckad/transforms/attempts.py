@@ -21,6 +21,7 @@ from ckad.errors import (
     AsRunWarning,
     CarryError,
     CkadError,
+    ComplexSpectrumError,
     ConcreteValueError,
     DivisionError,
     NoneValueError,
@@ -32,6 +33,7 @@ from ckad.errors import (
     UnrecordableError,
 )
 from ckad.place import user_place
+from ckad.trace.memory import spectra
 from ckad.trace.memory.context import MOST_AS_RUN, TooLong
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.record import Arguments, Given
@@ -73,6 +75,13 @@ class _Call(threading.local):
 _call = _Call()
 
 
+class _Complex(BaseException):
+    """Eigenvalues are not real; or, with an error, what was assumed to be real is not recorded."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+
+
 class _Anew(BaseException):
     """A run was stopped where a handler may go on."""
 
@@ -82,12 +91,27 @@ class _Anew(BaseException):
 
 def met_by_handlers(entry: F) -> F:
     """A transformed function: where a run is stopped by what one of the program's handlers may
-    meet, it is called once more, and the program is recorded as it runs."""
+    meet, it is called once more, and the program is recorded as it runs. Eigenvalues are real at
+    first; where they are not, it is called once more, too."""
 
     @wraps(entry)
-    def called(*args: Any, **options: Any) -> Any:
+    def by_spectra(*args: Any, **options: Any) -> Any:
         if _call.may_begin_anew or _call.stopped is not None or is_tracing():
             return entry(*args, **options)
+        try:
+            with spectra.assuming(real=True):
+                return called(*args, **options)
+        except _Complex as found:
+            error = found.error
+        try:
+            with spectra.assuming(real=False):
+                return called(*args, **options)
+        except CkadError:
+            if error is None:
+                raise
+        raise error
+
+    def called(*args: Any, **options: Any) -> Any:
         _call.may_begin_anew = True
         try:
             return entry(*args, **options)
@@ -100,7 +124,7 @@ def met_by_handlers(entry: F) -> F:
         finally:
             _call.stopped = None
 
-    return called  # type: ignore[return-value]
+    return by_spectra  # type: ignore[return-value]
 
 
 def run(recorded: Recorded, once: Callable[[], T]) -> T:
@@ -109,6 +133,10 @@ def run(recorded: Recorded, once: Callable[[], T]) -> T:
     _call.may_begin_anew, _call.stopped = False, None  # functions that it calls may call others
     try:
         return once()
+    except ComplexSpectrumError:
+        if before[0] or before[1] is not None:
+            raise _Complex from None
+        raise
     except _STOPS as error:
         if before[0] and recorded.recording.is_guarded and recorded.refusal is None:
             raise _Anew(error) from None
@@ -120,6 +148,7 @@ def run(recorded: Recorded, once: Callable[[], T]) -> T:
 def key_of(key: Hashable) -> Hashable:
     """A key of a call's recording; where the one for all numbers was stopped, of another beside it,
     so that a result does not depend on the calls before."""
+    key = key if spectra.are_assumed_real() else ("complex spectra", key)
     return key if _stopped() is None else ("as it runs", key)
 
 
@@ -146,6 +175,7 @@ def recorded(
             continue  # no integer is asked for
         if decides > Given.SIZES and refusal is None:
             assert error is not None
+            _try_complex(error)
             refusal = error
             if not _is_plain(given) or not _warned(refusal):
                 break
@@ -163,6 +193,7 @@ def recorded(
                 break
         except CkadError as found:
             if refusal is None:
+                _try_complex(found)
                 raise
             error = found
     assert refusal is not None
@@ -170,6 +201,11 @@ def recorded(
         why = "" if str(error) == str(refusal) else f" {error}"
         refusal.add_note(f"Nor can it be recorded as it runs for these numbers.{why}")
     raise refusal from None
+
+
+def _try_complex(error: Exception) -> None:
+    if _call.may_begin_anew and spectra.made_a_difference():
+        raise _Complex(error) from None
 
 
 def reason(refusal: Exception | None) -> str:

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import ckad
 from ckad.errors import RaisedError
@@ -47,3 +48,49 @@ def test_complex_eigenvalues_stop_where_real_ones_are_needed():
     assert ckad.value_and_grad(turned)(0.25)[0] == pytest.approx(turned(0.25))
     with pytest.raises(RaisedError, match=r"math\.sqrt"):
         ckad.grad(turned)(-0.25)
+
+
+def components(X):
+    values, vectors = np.linalg.eig(np.cov(X.T))
+    order = np.argsort(values)[::-1]
+    seen = (X - X.mean(axis=0)) @ vectors[:, order][:, :1]
+    return np.sum(seen**4) + values[order[0]] / np.sum(values)
+
+
+def rotations(a):
+    total = 0.0
+    for k in range(5):
+        values = np.linalg.eigvals(np.array([[0.0, 1.0], [-a, 0.9 - 0.5 * k]]))
+        total = total + np.max(values.real) + np.sum(np.abs(values.imag))
+    return total
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_eigenvalues_are_real_where_no_imaginary_part_is_left(engine):
+    X = np.random.default_rng(2).normal(size=(9, 3)) * [1.0, 2.0, 3.0]
+    value, gradient = ckad.value_and_grad(components, engine=engine)(X)
+    assert value == pytest.approx(components(X), rel=1e-12)
+    step = 1e-6 * np.eye(9, 3, -2)
+    slope = (components(X + step) - components(X - step)) / 2e-6
+    assert np.sum(gradient * step) / 1e-6 == pytest.approx(slope, rel=1e-6)
+
+
+def test_the_kind_of_eigenvalues_is_that_of_each_call():
+    f = ckad.jit(lambda a: np.linalg.eig(np.array([[0.0, 1.0], [a, 0.0]])))
+    for a in (2.0, -2.0, 3.0):
+        expected = np.linalg.eig(np.array([[0.0, 1.0], [a, 0.0]]))
+        for x, y in zip(f(a), expected, strict=True):
+            assert x.dtype == y.dtype
+            np.testing.assert_allclose(x, y, rtol=1e-14)
+    check(rotations, 0.5)  # real in some steps, complex in others
+    assert ckad.jit(np.roots)(np.array([1.0, 3.0, 1.0])).dtype == float
+    values, vectors = ckad.jit(scipy.linalg.eig)(np.array([[2.0, 1.0], [1.0, 0.0]]))
+    assert (values.dtype, vectors.dtype) == (complex, float)
+
+
+def test_a_program_that_was_recorded_for_real_eigenvalues_says_so():
+    pulled = ckad.optimize.root(  # its iterations have one recording
+        lambda x: x - 1.5 + 0.1 * np.linalg.eigvals(np.array([[0.0, 1.0], [x[0], 0.0]])).real[:1],
+        np.array([2.0]),
+    )
+    assert abs(pulled.x[0] - 1.5 + 0.1 * np.sqrt(pulled.x[0])) < 1e-8

@@ -25,7 +25,7 @@ from ckad.trace.arrays import (
     traced,
 )
 from ckad.trace.axes import axes_of, axis_of
-from ckad.trace.dispatch import implements, reject
+from ckad.trace.dispatch import COMPLEX, implements, reject
 from ckad.trace.numpy.table import take_along_axis
 
 # --- argsort -----------------------------------------------------------------------------------
@@ -42,6 +42,40 @@ def argsort(
     if numbers is not None:
         return traced(np.argsort(numbers, k, kind="stable"))
     return copied(np.moveaxis(_order(np.moveaxis(x, k, -1)), -1, k))
+
+
+@implements(np.lexsort, contiguous=True)
+def lexsort(keys: Any, axis: Any = -1) -> Array:
+    """By the last key; where that is equal, by the one before, and so on."""
+    rows = list(keys)
+    if not rows:
+        raise TypeError(at_place("need sequence of keys with len > 0 in lexsort"))
+    first, *others = (np.moveaxis(np.atleast_1d(traced(x)), axis, -1) for x in rows)
+    places = argsort(first)
+    for key in others:
+        places = take_along_axis(places, argsort(take_along_axis(key, places, -1)), -1)
+    return copied(np.moveaxis(places, -1, axis))
+
+
+@implements(np.argsort, kind=COMPLEX)
+def argsort_of_complex(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> Array:
+    """By the real part, then by the imaginary one."""
+    reject(order is not None, "np.argsort with order=")
+    x = traced(a)
+    x = reshaped(x, (x.size,)) if axis is None else x
+    return lexsort((x.imag, x.real), -1 if axis is None else axis)
+
+
+@implements(np.sort, kind=COMPLEX)
+def sort_of_complex(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> Array:
+    x = traced(a)
+    x, k = (reshaped(x, (x.size,)), 0) if axis is None else (x, axis_of(axis, x.ndim))
+    found: Array = np.take_along_axis(x, argsort_of_complex(x, k), k)
+    return found
 
 
 def _flat_unless(x: Array, axis: Any) -> tuple[Array, int]:

@@ -10,6 +10,7 @@ import numpy as np
 from ckad.place import at_place
 from ckad.trace.arrays import (
     Array,
+    as_spectrum,
     copied,
     own,
     promoted,
@@ -64,10 +65,16 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Array:
 
 @implements(np.linalg.eig, kind=STATIC)
 def eig(a: Any) -> EigResult:
-    """Complex, whatever the eigenvalues are; derivatives where no eigenvalues are equal."""
+    """Real where no imaginary part is left; derivatives where no eigenvalues are equal."""
+    found = values_and_vectors(a)
+    return EigResult(*(as_spectrum(*found) if traced(a).dtype.kind != "c" else found))
+
+
+def values_and_vectors(a: Any) -> tuple[Array, Array]:
+    """Complex, whatever they are."""
     x, like, pairs = _general(a)
     vectors = of_planes(routine("eig_vectors", pairs), like)
-    return EigResult(_general_values(x, like, pairs), copied(reshaped(vectors, x.shape)))
+    return _general_values(x, like, pairs), copied(reshaped(vectors, x.shape))
 
 
 def _general(a: Any) -> tuple[Array, Array, Array]:
@@ -83,12 +90,17 @@ def _general_values(x: Array, like: Array, pairs: Array) -> Array:
 
 @implements(np.linalg.eigvals, kind=STATIC)
 def eigvals(a: Any) -> Array:
+    found = complex_values(a)
+    return as_spectrum(found)[0] if traced(a).dtype.kind != "c" else found
+
+
+def complex_values(a: Any) -> Array:
     return _general_values(*_general(a))
 
 
 @implements(np.roots, kind=STATIC)
 def roots(p: Any) -> Array:
-    """Eigenvalues of the companion matrix, complex; simple ones have derivatives."""
+    """Eigenvalues of the companion matrix; simple ones have derivatives."""
     c = floats(np.atleast_1d(traced(p)))
     if c.ndim != 1:
         raise ValueError(at_place("Input must be a rank-1 array."))

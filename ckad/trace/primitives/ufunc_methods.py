@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ckad.place import at_place
+from ckad.trace import arrays
 from ckad.trace.arrays import Array
 from ckad.trace.axes import along, axis_of, reduced_axes
 from ckad.trace.dispatch import EVERY, PLAIN, cell, derives, needs_numbers, plain, put, reject
@@ -217,7 +219,9 @@ def _at_of(ufunc: Any) -> Callable[..., None]:
         _into(x, index if values is None else values)
         items = index if isinstance(index, tuple) else (index,)
         known_items = [i if isinstance(i, slice) else known(i) for i in items]
-        reject(any(i is None for i in known_items), f"np.{ufunc.__name__}.at with traced indices")
+        if any(i is None for i in known_items):
+            _one_by_one(ufunc, x, items, values)
+            return
         for places, chosen in _rounds(x.shape, tuple(known_items)):
             old = x[places]
             if values is None:
@@ -227,6 +231,28 @@ def _at_of(ufunc: Any) -> Callable[..., None]:
                 x[places] = ufunc(old, _picked(new, chosen))
 
     return at
+
+
+def _one_by_one(ufunc: Any, x: Any, items: Any, values: Any) -> None:
+    """At traced places, in a loop over them."""
+    traced = [lift(i) for i in items if not isinstance(i, slice)]
+    reject(
+        len(traced) < len(items) or any(i.dtype == bool for i in traced),
+        f"np.{ufunc.__name__}.at with traced indices beside slices, or a traced mask",
+    )
+    shape = np.broadcast_shapes(*(i.shape for i in traced))
+    size = math.prod(shape)
+    rows = [reshape_value(broadcast_to(i, shape), (size,)) for i in traced]
+    if values is not None:
+        rest = x.shape[len(rows) :]
+        values = reshape_value(broadcast_to(lift(values), (*shape, *rest)), (size, *rest))
+
+    def body(k: Any, y: Any) -> Any:
+        place = tuple(row[k] for row in rows)
+        y[place] = ufunc(y[place]) if values is None else ufunc(y[place], values[k])
+        return y
+
+    copyto(x, arrays.fori_loop(0, size, body, x), casting="unsafe")
 
 
 def _rounds(shape: Any, index: Any) -> Iterator[tuple[Any, np.ndarray]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
+from ckad.trace.dispatch import Traced
 from ckad.trace.source.actions import evaluate, run_block
 from ckad.trace.source.choices import Choice
 from ckad.trace.source.control import branches
@@ -18,7 +19,7 @@ from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.kinds import is_instance
 from ckad.trace.source.memory import objects
 from ckad.trace.source.names.absence import OrNone
-from ckad.trace.source.names.frame import Frame
+from ckad.trace.source.names.frame import Frame, made
 from ckad.trace.source.operators import compared
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.values import truth
@@ -95,11 +96,39 @@ def _capture(frame: Frame, x: Any, pattern: ast.MatchAs) -> Any:
 
 
 def _sequence(frame: Frame, x: Any, pattern: ast.MatchSequence) -> Any:
-    if type(x) in (Choice, OrNone) or any(isinstance(p, ast.MatchStar) for p in pattern.patterns):
+    if type(x) in (Choice, OrNone):
         return _refuse(frame, x, pattern)
-    if isinstance(x, str) or not isinstance(x, Sequence) or len(x) != len(pattern.patterns):
+    if isinstance(x, (str, bytes, bytearray)) or not isinstance(x, Sequence):
         return False
-    return _all(frame, zip(x, pattern.patterns, strict=True), pattern)
+    parts, items, more = pattern.patterns, list(x), len(x) - len(pattern.patterns)
+    at = next((k for k, p in enumerate(parts) if isinstance(p, ast.MatchStar)), None)
+    if more != 0 if at is None else more < -1:
+        return False
+    if at is not None:  # what the star takes is one item
+        items[at : at + more + 1] = [made(items[at : at + more + 1])]
+    return _all(frame, zip(items, parts, strict=True), pattern)
+
+
+def _star(frame: Frame, x: Any, pattern: ast.MatchStar) -> bool:
+    if pattern.name is not None:
+        frame.bind(pattern.name, x)
+    return True
+
+
+def _mapping(frame: Frame, x: Any, pattern: ast.MatchMapping) -> Any:
+    if type(x) in (Choice, OrNone):
+        return _refuse(frame, x, pattern)
+    if not isinstance(x, Mapping):
+        return False
+    keys = [evaluate(frame, key) for key in pattern.keys]
+    if any(isinstance(key, Traced) for key in keys):
+        return _refuse(frame, x, pattern)
+    if not all(key in x for key in keys):
+        return False
+    found = _all(frame, zip([x[key] for key in keys], pattern.patterns, strict=True), pattern)
+    if pattern.rest is not None and found is not False:
+        frame.bind(pattern.rest, made({key: x[key] for key in x if key not in keys}))
+    return found
 
 
 def _all(frame: Frame, pairs: Any, pattern: ast.pattern) -> Any:
@@ -148,5 +177,7 @@ _TABLE: dict[type, Callable[[Frame, Any, Any], Any]] = {
     ast.MatchOr: _either,
     ast.MatchAs: _capture,
     ast.MatchSequence: _sequence,
+    ast.MatchStar: _star,
+    ast.MatchMapping: _mapping,
     ast.MatchClass: _class,
 }

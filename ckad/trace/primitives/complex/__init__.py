@@ -7,8 +7,9 @@ from ckad.trace.primitives.complex import (
     methods,
     products,
     scalars,
+    spectra,
     ufuncs,
 )
 
 #: Those that hold rows of the table.
-MODULES = (ufuncs, elementary, extended, functions, products, scalars, methods)
+MODULES = (ufuncs, elementary, extended, functions, products, scalars, spectra, methods)

@@ -193,6 +193,17 @@ put(np.clip, lambda a, lo=None, hi=None: _clip(a, lo, hi), SHORT)
 
 
 def _clip(a: Any, lo: Any, hi: Any) -> Any:
+    """Python's integers beyond the range are no bounds, and floats make floats of all."""
+    if is_short(a.dtype):
+        limits = np.iinfo(a.dtype)
+        lo = None if type(lo) is int and lo <= limits.min else lo
+        hi = None if type(hi) is int and hi >= limits.max else hi
+    bounds = [x for x in (lo, hi) if x is not None]
+    if any(type(x) is float or x.dtype.kind == "f" for x in bounds if type(x) is not int):
+        dtype = np.result_type(
+            a.dtype, *(x if type(x) in (int, float) else x.dtype for x in bounds)
+        )
+        return within(np.clip, (arrays.retyped(numbers_of(gathered(a)), dtype), lo, hi))
     raised = a if lo is None else within(np.maximum, (a, lo))
     return raised if hi is None else within(np.minimum, (raised, hi))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
+from ckad.trace.source.draws.distributions import draw_by_scipy
 from ckad.trace.source.draws.generators import MAKERS, Generator, drawing
 from ckad.trace.source.draws.noted import has_place, is_in_body, keep
 from ckad.trace.source.draws.rules import drawn
@@ -23,6 +24,9 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return _made(callee, args, options) if is_in_body() else NotImplemented
     found = drawing(callee)
     if found is None:
+        by_scipy = draw_by_scipy(callee, args, options)
+        if by_scipy is not NotImplemented:
+            return by_scipy
         check_unseen([getattr(callee, "__self__", None), *args, *options.values()])
         return NotImplemented
     if has_place(found[0]) or _is_for_rules(found, args, options):

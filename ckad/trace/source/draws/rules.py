@@ -21,6 +21,7 @@ from ckad.trace.source.draws.generators import Generator
 from ckad.trace.source.draws.noted import draw, has_place
 from ckad.trace.source.memory.sharing import picked_memory
 from ckad.trace.source.values import holds_tracer, is_weak, slot_of, weakened
+from ckad.trace.values.apply import astype
 from ckad.trace.values.tracer import Tracer, known, lift, localise, value
 
 
@@ -55,7 +56,6 @@ _NUMPY: dict[str, Scaled] = {
     "lognormal": Scaled(("mean", "sigma"), _NORMAL, _exponential_of, "normal", _NORMAL),
     "uniform": Scaled(("low", "high"), _NORMAL, _between, defaults=_NORMAL),
     "gamma": Scaled(("shape", "scale"), (None, 1.0), lambda z, _, scale: scale * z),
-    "multivariate_normal": Scaled(("mean", "cov"), (0.0, None), lambda z, mean, _: mean + z),
 }
 _GAUSS = Scaled(("mu", "sigma"), _NORMAL, lambda z, mu, sigma: mu + z * sigma, defaults=_NORMAL)
 _PYTHON: dict[str, Scaled] = {
@@ -74,6 +74,8 @@ def drawn(generator: Generator, name: str, args: Sequence[Any], options: dict[st
     """``generator.name(*args, **options)`` of traced values, or in a body."""
     if name == "shuffle":
         return _shuffle(generator, args, options)
+    if name == "multivariate_normal" and holds_tracer([*args, *options.values()]):
+        return _multivariate(generator, *args, **options)
     args = [_numbers(x) for x in args]
     options = {key: _numbers(x) for key, x in options.items()}
     if name == "choice" and not isinstance(generator, random.Random):
@@ -150,12 +152,38 @@ def _from_standard(
         x if s is None else s for x, s in zip(values, scaled.standard, strict=True)
     ]
     rest = {key: x for key, x in given.items() if key not in scaled.parameters}
-    if name == "multivariate_normal":
-        standard[0] = np.zeros(np.shape(values[0]))
-    elif not isinstance(generator, random.Random) and rest.get("size") is None:
+    if not isinstance(generator, random.Random) and rest.get("size") is None:
         rest["size"] = np.broadcast_shapes(*(np.shape(x) for x in values)) or None
     z = draw(generator, scaled.draws or name, standard, rest)
     return scaled.formula(z, *values)
+
+
+def _multivariate(
+    generator: Generator,
+    mean: Any,
+    cov: Any,
+    size: Any = None,
+    check_valid: str = "warn",
+    tol: float = 1e-8,
+    *,
+    method: str = "svd",
+) -> Any:
+    """As NumPy makes them of standard normal numbers; that the covariance is one is not checked."""
+    if holds_tracer(size):
+        raise _refused("multivariate_normal")
+    mean, cov = (astype(lift(x), np.float64) for x in (mean, cov))
+    shape = () if size is None else tuple(size) if isinstance(size, Sequence) else (size,)
+    z = draw(generator, "standard_normal", [(*shape, mean.shape[0])], {})
+    if isinstance(generator, np.random.RandomState):
+        _, s, vh = np.linalg.svd(cov)
+        return z @ (np.sqrt(s)[:, None] * vh) + mean
+    if method == "cholesky":
+        return mean + z @ np.linalg.cholesky(cov).T
+    if method == "eigh":
+        s, u = np.linalg.eigh(cov)
+        return mean + z @ (u * np.sqrt(np.abs(s))).T
+    u, s, _ = np.linalg.svd(cov)
+    return mean + z @ (u * np.sqrt(s)).T
 
 
 # --- permutations and choices --------------------------------------------------------------------
@@ -177,6 +205,16 @@ def _permuted(generator: Generator, x: Any, rest: Sequence[Any], options: dict[s
     if rest or options or isinstance(x, str):
         raise _refused("permutation")
     return _picked(x, draw(generator, "permutation", [len(x)], {}))
+
+
+def _shuffled(generator: Generator, x: Any, rest: Sequence[Any], options: dict[str, Any]) -> Any:
+    """``permuted``: each line along an axis by itself, by the places that NumPy moves."""
+    given = {"axis": None, "out": None, **dict(zip(("axis", "out"), rest, strict=False)), **options}
+    if not isinstance(x, Tracer) or given["out"] is not None or holds_tracer(given["axis"]):
+        raise _refused("permuted")
+    places = np.arange(x.size).reshape(x.shape)
+    found = draw(generator, "permuted", [places], {"axis": given["axis"]})
+    return np.reshape(x, -1)[found]
 
 
 def _choice(generator: Generator, items: Any, rest: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -244,6 +282,7 @@ def _stacked(items: Sequence[Any]) -> Any:
 
 _CHOOSING: dict[str, Callable[..., Any]] = {
     "permutation": _permuted,
+    "permuted": _shuffled,
     "choice": _choice,
     "choices": _several("choices"),
     "sample": _several("sample"),

@@ -9,7 +9,16 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.linalg
 
-from ckad.trace.arrays import Array, copied, promoted, reshaped, retyped, routine, traced
+from ckad.trace.arrays import (
+    Array,
+    as_spectrum,
+    copied,
+    promoted,
+    reshaped,
+    retyped,
+    routine,
+    traced,
+)
 from ckad.trace.dispatch import PLAIN, STATIC, Kinds, implements, reject
 from ckad.trace.numpy.linalg import (
     adjoint,
@@ -24,7 +33,16 @@ from ckad.trace.numpy.linalg import (
     planes,
     solve,
 )
-from ckad.trace.numpy.spectra import eig, eigh, eigvals, eigvalsh, is_number, lstsq, pinv, svd
+from ckad.trace.numpy.spectra import (
+    complex_values,
+    eigh,
+    eigvalsh,
+    is_number,
+    lstsq,
+    pinv,
+    svd,
+    values_and_vectors,
+)
 
 #: Checks and permissions to overwrite, which change no numbers.
 _IDLE = {"overwrite_a", "overwrite_b", "overwrite_ab", "check_finite", "lapack_driver", "driver"}
@@ -202,13 +220,16 @@ def eigh_tridiagonal(d: Any, e: Any, eigvals_only: bool = False, select: Any = "
 @of_scipy(scipy.linalg.eig)
 def linalg_eig(a: Any, b: Any = None, left: bool = False, right: bool = True) -> Any:
     reject(b is not None or left, "scipy.linalg.eig with b= or left=")
-    return tuple(eig(a)) if right else eigvals(a)
+    if not right:
+        return complex_values(a)
+    values, vectors = values_and_vectors(a)
+    return values, vectors if traced(a).dtype.kind == "c" else as_spectrum(values, vectors)[1]
 
 
 @of_scipy(scipy.linalg.eigvals)
 def linalg_eigvals(a: Any, b: Any = None) -> Array:
     reject(b is not None, "scipy.linalg.eigvals with b=")
-    return eigvals(a)
+    return complex_values(a)
 
 
 @of_scipy(scipy.linalg.svd)
