@@ -10,6 +10,7 @@ import io
 import pkgutil
 import re
 import runpy
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -78,10 +79,29 @@ def test_the_readme_shows_the_plan_that_is_printed(tmp_path):
     assert found.strip() == shown
 
 
-def test_the_map_names_every_module_of_the_front_end():
+#: Folders with a file per family, which the map names as a whole.
+FAMILIES = ("engines/native/kernels", "rules/vector_math")
+
+
+def test_the_map_names_every_module_and_no_other():
     page = (CHECKOUT / "docs/architecture.md").read_text()
     table = page[page.index("## One line per module") : page.index("## Decisions, and why")]
+    package = CHECKOUT / "ckad"
+    own = {f"{package / family}" for family in FAMILIES}
+    modules = {x for x in package.rglob("[!_]*.py") if f"{x.parent}" not in own}
+    assert len(modules) > 500
     named = set(re.findall(r"\w+", table))
-    modules = {path.stem for path in (CHECKOUT / "ckad/trace").rglob("[!_]*.py")}
-    assert len(modules) > 100
-    assert modules - named == set()
+    assert {x.stem for x in modules} - named == set()
+    for section in table.split("| **`")[1:]:
+        here = package / section.partition("/`**")[0]
+        below = {x.name for x in (*here.rglob("*.py"), *package.glob("*.py"))}
+        assert set(re.findall(r"`(\w+\.py)`", section)) - below == set(), here
+
+
+def test_the_layers_are_those_that_are_checked():
+    checked = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    table = (
+        (CHECKOUT / "CONTRIBUTING.md").read_text().partition("| layer |")[2].partition("\n\n")[0]
+    )
+    shown = [re.findall(r"`(\w+)`", line.split("|")[1]) for line in table.splitlines()[2:]]
+    assert shown == [re.findall(r"\w+", x) for x in checked["contracts"][0]["layers"]]
