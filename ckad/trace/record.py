@@ -90,8 +90,8 @@ _OF_SCIPY = {
     "integrate": "filters",
     "interpolate": "interpolate splines",
     "linalg": "dense.matrices dense.factors dense.banded dense.functions",
-    "ndimage": "filters images ranks",
-    "signal": "filters signals periodograms ranks",
+    "ndimage": "filters images.samples images.ranks images.edges images.morphology images.labels",
+    "signal": "filters signals periodograms images.ranks",
     "spatial": "distances",
     "special._": "special",  # its Python functions
     "stats": "distributions",

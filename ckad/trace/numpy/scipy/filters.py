@@ -147,45 +147,6 @@ correlate1d = _filter_on_axis(scipy.ndimage.correlate1d, flip=False)
 convolve1d = _filter_on_axis(scipy.ndimage.convolve1d, flip=True)
 
 
-@implements(scipy.ndimage.laplace)
-def laplace(input: Any, output: Any = None, mode: str = "reflect", cval: Any = 0.0) -> Array:
-    x = traced(input)
-    parts = [correlate1d(x, [1.0, -2.0, 1.0], k, None, mode, cval) for k in range(x.ndim)]
-    return stored(sum(parts[1:], parts[0]), output)
-
-
-@implements(scipy.ndimage.uniform_filter)
-def uniform_filter(
-    input: Any, size: Any = 3, output: Any = None, mode: str = "reflect", cval: Any = 0.0
-) -> Array:
-    x = traced(input)
-    for k, n in enumerate(np.broadcast_to(size, (x.ndim,)).tolist()):
-        x = correlate1d(x, np.full(n, 1 / n), k, None, mode, cval)
-    return stored(x, output)
-
-
-@implements(scipy.ndimage.gaussian_filter)
-def gaussian_filter(
-    input: Any,
-    sigma: Any,
-    order: Any = 0,
-    output: Any = None,
-    mode: str = "reflect",
-    cval: Any = 0.0,
-    truncate: float = 4.0,
-) -> Array:
-    reject(np.any(order), "scipy.ndimage.gaussian_filter with order=")
-    widths = known(sigma)
-    reject(widths is None, "scipy.ndimage.gaussian_filter with a traced sigma")
-    assert widths is not None
-    x = traced(input)
-    for k, s in enumerate(np.broadcast_to(widths, (x.ndim,)).tolist()):
-        places = np.arange(-int(truncate * s + 0.5), int(truncate * s + 0.5) + 1)
-        weights = np.exp(-0.5 / (s * s) * places**2) if s > 1e-15 else np.ones(1)
-        x = correlate1d(x, weights / weights.sum(), k, None, mode, cval)
-    return stored(x, output)
-
-
 # --- scipy.signal ------------------------------------------------------------------------------
 
 

@@ -21,26 +21,44 @@ def _windows(x: Array, size: Sequence[int]) -> Array:
     return np.reshape(x, (*x.shape[: len(size)], -1))
 
 
+def _in_windows(x: Array, there: Any, added: Any, mode: str, cval: Any, origin: Any) -> Array:
+    """Those elements of each window that are ``there``, along a last axis, with what is added to
+    them."""
+    reject(x.dtype.kind != "f", "filters of scipy.ndimage on integers")
+    if there.ndim != x.ndim:
+        raise RuntimeError(at_place(f"a window of {there.ndim} axes for an array of {x.ndim}"))
+    origins = np.broadcast_to(origin, (x.ndim,)).tolist()
+    before = [n // 2 + o for n, o in zip(there.shape, origins, strict=True)]
+    widths = [(b, n - 1 - b) for b, n in zip(before, there.shape, strict=True)]
+    windows = _windows(padded(x, widths, mode, cval), there.shape)
+    places = np.flatnonzero(there)
+    if len(places) < windows.shape[-1]:
+        windows = windows[..., places]
+    return windows if added is None else windows + np.reshape(added, -1)[places]
+
+
+def extreme(
+    x: Array, there: Any, added: Any, mode: str, cval: Any, origin: Any, largest: bool
+) -> Array:
+    """The largest or smallest sum of an element of each window and what is added to it."""
+    return (np.max if largest else np.min)(
+        _in_windows(x, there, added, mode, cval, origin), axis=-1
+    )
+
+
 def _filtered(
     input: Any, ranks: Any, size: Any, footprint: Any, output: Any, mode: str, cval: Any,
     origin: Any,
 ) -> Array:  # fmt: skip
     """``ranks``: from the number of elements in a window to the place of one in their order."""
     x = traced(input)
-    reject(x.dtype.kind != "f", "filters of scipy.ndimage on integers")
     if footprint is None and size is None:
         raise RuntimeError(at_place("no footprint or filter size provided"))
-    if footprint is None:
-        footprint = np.ones(np.broadcast_to(size, (x.ndim,)), bool)
-    there = np.flatnonzero(footprint)
-    origins = np.broadcast_to(origin, (x.ndim,)).tolist()
-    before = [n // 2 + o for n, o in zip(np.shape(footprint), origins, strict=True)]
-    widths = [(b, n - 1 - b) for b, n in zip(before, np.shape(footprint), strict=True)]
-    windows = _windows(padded(x, widths, mode, cval), np.shape(footprint))
-    if len(there) < windows.shape[-1]:
-        windows = windows[..., there]
-    rank = ranks(len(there))
-    if rank in (0, len(there) - 1):
+    there = np.ones(np.broadcast_to(size, (x.ndim,))) if footprint is None else footprint
+    windows = _in_windows(x, np.asarray(there, bool), None, mode, cval, origin)
+    n = windows.shape[-1]
+    rank = ranks(n)
+    if rank in (0, n - 1):
         return stored((np.max if rank else np.min)(windows, axis=-1), output)
     return stored(np.sort(windows, axis=-1)[..., rank], output)
 

@@ -1,0 +1,88 @@
+"""Sums, means and extrema over the regions of an image that known labels name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.ndimage
+
+from ckad.place import at_place
+from ckad.trace.arrays import Array, known, own, traced
+from ckad.trace.dispatch import implements, reject
+
+
+class _Regions(NamedTuple):
+    """The elements of an image by regions, of which one may be empty, or part of two."""
+
+    elements: list[Any]  # the numbers in each
+    shape: tuple[int, ...]  # of the result
+
+    def result(self, formula: Callable[[Array], Any]) -> Any:
+        found = np.stack([formula(x) for x in self.elements]) if self.elements else np.zeros(0)
+        return own(np.reshape(found, self.shape))
+
+
+def _regions(input: Any, labels: Any, index: Any) -> _Regions:
+    """As SciPy's functions take them: without an index all that have a label above 0."""
+    x = traced(input)
+    names, wanted = (None if v is None else known(v) for v in (labels, index))
+    unknown = (labels is not None and names is None) or (index is not None and wanted is None)
+    reject(unknown, "measurements of scipy.ndimage by traced labels")
+    if names is None:
+        if wanted is not None:
+            raise ValueError(at_place("index without given labels"))
+        return _Regions([np.reshape(x, -1)], ())
+    flat = np.reshape(np.broadcast_to(x, np.broadcast_shapes(x.shape, names.shape)), -1)
+    named = np.broadcast_to(names, np.broadcast_shapes(x.shape, names.shape)).reshape(-1)
+    if wanted is None:
+        return _Regions([flat[np.flatnonzero(named > 0)]], ())
+    places = [np.flatnonzero(named == name) for name in np.ravel(wanted)]
+    return _Regions([flat[at] for at in places], np.shape(wanted))
+
+
+def _mean(x: Array) -> Any:
+    return np.sum(x) / float(x.size) if x.size else np.nan
+
+
+def _variance(x: Array) -> Any:
+    """SciPy's: of the distances from the mean."""
+    return _mean((x - _mean(x)) ** 2) if x.size else np.nan
+
+
+def _deviation(x: Array) -> Any:
+    return np.std(x) if x.size else np.nan
+
+
+def _or_zero(formula: Any) -> Any:
+    return lambda x: formula(x) if x.size else 0.0
+
+
+for _function, _formula in {
+    scipy.ndimage.sum_labels: np.sum,
+    scipy.ndimage.sum: np.sum,
+    scipy.ndimage.mean: _mean,
+    scipy.ndimage.variance: _variance,
+    scipy.ndimage.standard_deviation: _deviation,
+    scipy.ndimage.minimum: _or_zero(np.min),
+    scipy.ndimage.maximum: _or_zero(np.max),
+    scipy.ndimage.median: lambda x: np.median(x) if x.size else np.nan,
+}.items():
+
+    @implements(_function)
+    def measured(
+        input: Any, labels: Any = None, index: Any = None, *, formula: Any = _formula
+    ) -> Any:
+        return _regions(input, labels, index).result(formula)
+
+
+@implements(scipy.ndimage.center_of_mass)
+def center_of_mass(input: Any, labels: Any = None, index: Any = None) -> Any:
+    x = traced(input)
+    total = _regions(x, labels, index).result(np.sum)
+    grids = np.ogrid[tuple(slice(0, n) for n in x.shape)]
+    centers = [_regions(x * g.astype(float), labels, index).result(np.sum) / total for g in grids]
+    if np.ndim(total) == 0:
+        return tuple(centers)
+    return [tuple(c[k] for c in centers) for k in range(total.shape[0])]
