@@ -18,6 +18,8 @@ DERIVED = ("_by_elements", "_by_parts", "_product", "_writing", "ufunc_cell")
 #: Formulas that have another one for a kind, since that has fewer rows or keeps more digits.
 WRITTEN_AGAIN = {
     (np.sort, PART),
+    # by real and then by imaginary parts
+    *((function, COMPLEX) for function in (np.sort, np.argsort)),
     # least squares of the elements under a mask: each equation has its weight, 0 or 1
     *((function, PART) for function in (np.vander, np.linalg.lstsq, np.polyfit)),
     (np.average, COMPLEX),
