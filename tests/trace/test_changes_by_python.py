@@ -175,6 +175,17 @@ def test_of_one_of_several():
     assert slope == pytest.approx((f(0.37 + 1e-6) - f(0.37 - 1e-6)) / 2e-6, rel=1e-6)
 
 
+def test_functions_that_cython_has_compiled_are_called():
+    def f(x):
+        draws, total = np.random.default_rng(3), 0.0
+        for _ in range(9):
+            total = total + x * draws.random() + draws.normal()
+        return total
+
+    value = ckad.value_and_grad(f, engine="vm")(0.37)[0]
+    assert value == pytest.approx(f(0.37), rel=1e-13)
+
+
 class Total:
     """An array of the module's, which a method writes into."""
 

@@ -69,6 +69,9 @@ class Held:
         kind: Any = type(x)
         if kind in IMMUTABLE or isinstance(x, Traced) or id(x) in self._met:
             return
+        module = kind.__module__
+        if type(module) is not str or module.startswith("_cython"):  # a function that it made
+            return
         self._met[id(x)] = x
         if isinstance(x, (tuple, *CONTAINERS)):
             if is_within and kind is not tuple:
