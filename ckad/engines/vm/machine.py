@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from functools import partial
+from functools import cache, cached_property, partial
 from math import prod
 from time import perf_counter
 
@@ -17,7 +17,15 @@ from ckad.engines.origin import located, not_finite, stopped
 from ckad.engines.stops import Seen, Stops
 from ckad.engines.vm.isa import Status
 from ckad.engines.vm.kernels import table
-from ckad.engines.vm.kernels.interpreter import COUNT, CURSOR, FILLED, FIRST, MOST
+from ckad.engines.vm.kernels.interpreter import (
+    ACTION_COLUMNS,
+    COLUMNS,
+    COUNT,
+    CURSOR,
+    FILLED,
+    FIRST,
+    MOST,
+)
 from ckad.engines.vm.program import CELL, MOST_CELLS, Place, Program, Token
 from ckad.errors import NonFiniteError, ScheduleError
 from ckad.tape.routines import ROUTINES
@@ -36,7 +44,11 @@ _AS_IT_IS = nullcontext()
 class _NoTables:
     """What stands for the tables of programs without taped loops: nobody reads it."""
 
-    table, rows = np.zeros((1, 7), np.int64), np.zeros((1, 4), np.int64)
+    table, rows = np.zeros((1, COLUMNS), np.int64), np.zeros((1, ACTION_COLUMNS), np.int64)
+
+    @cached_property
+    def addresses(self) -> tuple[int, int]:
+        return self.table.ctypes.data, self.rows.ctypes.data
 
     def refill(self, number: int) -> None:
         raise AssertionError(f"loop {number} has no actions")
@@ -55,10 +67,10 @@ class _Tables(_NoTables):
         f: np.ndarray,
         inputs: Sequence[np.ndarray],
     ) -> None:
-        self.table = np.zeros((len(program.loops), 7), np.int64)
+        self.table = np.zeros((len(program.loops), COLUMNS), np.int64)
         self.after: dict[int, Callable[[int], Iterator[np.ndarray]] | None] = {}
         n_rows = sum(feed.n_rows for feed in feeds.values())
-        self.rows = np.zeros((n_rows, 4), np.int64)
+        self.rows = np.zeros((n_rows, ACTION_COLUMNS), np.int64)
         self.streams: dict[int, Iterator[np.ndarray]] = {}
         self.room: dict[int, int] = {}
         self.courses: dict[int, Course] = {}
@@ -162,6 +174,11 @@ class _Calls:
 STATUS = tuple(Status)
 
 
+@cache
+def _interpreter() -> Callable[..., int]:
+    return _RUN(table.run())
+
+
 def execute(
     program: Program,
     inputs: Sequence[np.ndarray],
@@ -213,9 +230,8 @@ def _slices(
     longest: dict[int, int] | None,
 ) -> list[np.ndarray]:
     """Time slice after time slice until the program stops."""
-    report = np.zeros(4, np.int64)
-    memory = program.code, f, tables.table, tables.rows, report
-    run = partial(_RUN(table.run()), *(x.ctypes.data for x in memory))
+    report = (ctypes.c_int64 * 4)()
+    run = partial(_interpreter(), program.address, f.ctypes.data, *tables.addresses, report)
     pc, fuel = 0, SLICE // 16
     while True:
         began = perf_counter()
@@ -226,30 +242,30 @@ def _slices(
         if status is Status.PAUSED:
             fuel = min(SLICE, 1 + int(fuel * PAUSE / (perf_counter() - began)))
         if on_progress is not None:
-            on_progress(int(report[2]))
+            on_progress(report[2])
         if status is Status.DONE:
             if longest is not None:
                 longest.update({k: int(tables.table[x, MOST]) for k, x in program.loops.items()})
             return [get(f, i, place) for place in program.outputs]
         if status is Status.ACTIONS:
-            tables.refill(int(report[1]))
+            tables.refill(report[1])
         elif status is Status.LENGTH:
             (name,) = (k for k, number in program.loops.items() if number == report[1])
-            raise TooManySteps(name, int(report[3]))
+            raise TooManySteps(name, report[3])
         elif status is Status.NOT_FINITE and stops is not None:
-            at = int(report[1])
+            at = report[1]
             numbers = tuple(int(i[cell]) for cell in program.counters[at])
             seen = Seen(program.places[at], numbers, get(f, i, program.results[at]))
             if stops.see(at, seen):
                 return []
             pc += CHECK_WORDS
         elif status is Status.CALL:
-            calls.run(int(report[1]))
+            calls.run(report[1])
             pc += CALL_WORDS
         elif status is Status.FAILED:
-            raise calls.failure(int(report[1]), int(report[3]))
+            raise calls.failure(report[1], report[3])
         elif status is not Status.PAUSED:
-            _fail(program, status, int(report[1]), f)
+            _fail(program, status, report[1], f)
 
 
 def _in_cells(array: np.ndarray) -> np.ndarray:

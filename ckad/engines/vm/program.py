@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -58,6 +59,10 @@ class Program:
     nested: set[int] = field(default_factory=set)  # names of loops that run more than once
     tokens: dict[int, Token] = field(default_factory=dict)  # of outermost loops, by name
     calls_blas: bool = False
+
+    @cached_property
+    def address(self) -> int:
+        return int(self.code.ctypes.data)
 
     @property
     def nbytes(self) -> int:
