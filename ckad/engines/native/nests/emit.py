@@ -51,6 +51,9 @@ from ckad.tape.types import DType
 
 #: Nests with less work per element run several vectors per turn.
 LIGHT, UNROLL = 12, 4
+#: Single elements of nests with more work are computed in a loop: each would be as much code as a
+#: vector, up to seven for the last of an axis.
+HEAVY = 60
 VECTOR = ir.VectorType(DOUBLE, LANES)
 SIGNATURE = ir.FunctionType(ir.VoidType(), [POINTER.as_pointer(), I64, I64])
 
@@ -149,14 +152,7 @@ class NestWriter:
         if self.nest.spans:
             self._between(box, outer, first, stop)
         elif high - low < LANES:
-            for place in range(low, high):
-                if first is None:
-                    self._element(box, [*outer, whole(place)], 1, lane=place % LANES)
-                    continue
-                b = self.b
-                mine = b.icmp_signed("<=", first, whole(place))
-                with b.if_then(b.and_(mine, b.icmp_signed("<", whole(place), stop))):
-                    self._element(box, [whole(place)], 1, lane=place % LANES)
+            self._singles(box, outer, low, high, first, stop)
         elif self.shape.flat:
             self._flat(box, first, stop, high)
         else:
@@ -178,8 +174,7 @@ class NestWriter:
                 self._element(box, [at], LANES)
         if n % LANES:
             with b.if_then(b.icmp_signed("==", end, whole(n))):
-                for place in range(n - n % LANES, n):
-                    self._element(box, [whole(place)], 1, lane=place % LANES)
+                self._singles(box, [], n - n % LANES, n)
 
     def _between(
         self, box: Box, outer: list[Value], first: Value | None, stop: Value | None
@@ -195,8 +190,32 @@ class NestWriter:
                 self._element(box, [*outer, at], LANES)
         if n > full:
             with b.if_then(b.icmp_signed("==", end, whole(n))):
-                for place in range(full, n):
-                    self._element(box, [*outer, whole(place)], 1, lane=place % LANES)
+                self._singles(box, outer, full, n)
+
+    def _singles(
+        self,
+        box: Box,
+        outer: list[Value],
+        low: int,
+        high: int,
+        first: Value | None = None,
+        stop: Value | None = None,
+    ) -> None:
+        """Less than a vector, place by place; those in [first, stop) if that is given."""
+        b, start, end = self.b, whole(low), whole(high)
+        if high - low > 1 and self.shape.flops > HEAVY:
+            if first is not None and stop is not None:
+                start, end = larger(b, start, first), smaller(b, end, stop)
+            with count(b, start, end) as at:
+                self._element(box, [*outer, at], 1, lane=b.and_(at, whole(LANES - 1)))
+            return
+        for place in range(low, high):
+            if first is None:
+                self._element(box, [*outer, whole(place)], 1, lane=whole(place % LANES))
+                continue
+            mine = b.icmp_signed("<=", first, whole(place))
+            with b.if_then(b.and_(mine, b.icmp_signed("<", whole(place), stop))):
+                self._element(box, [whole(place)], 1, lane=whole(place % LANES))
 
     @property
     def _light(self) -> bool:
@@ -230,7 +249,7 @@ class NestWriter:
         indices: list[Value],
         lanes: int,
         counted: Value | None = None,
-        lane: int = 0,
+        lane: Value = None,
     ) -> None:
         """All outputs and sums at one index.
 
@@ -250,13 +269,12 @@ class NestWriter:
         """The walk of a flat nest does not ask where in the box it is."""
         return tuple((0, n) for n in self.nest.shape) if self.shape.flat else box
 
-    def _add(self, place: Value, term: Value, at: Value, counted: Value | None, lane: int) -> None:
+    def _add(self, place: Value, term: Value, at: Value, counted: Value | None, lane: Value) -> None:
         b = self.b
         before = b.load(place)
         if not isinstance(term.type, ir.VectorType):
-            number = ir.Constant(I32, lane)
-            after = b.fadd(b.extract_element(before, number), term)
-            after = b.insert_element(before, after, number)
+            after = b.fadd(b.extract_element(before, lane), term)
+            after = b.insert_element(before, after, lane)
         elif counted is None:
             after = b.fadd(before, term)
         else:
