@@ -80,6 +80,11 @@ class Op(IntEnum):
     LGAMMA = Group.ELEMENTWISE, 1
     GAMMA = Group.ELEMENTWISE, 1
     RGAMMA = Group.ELEMENTWISE, 1
+    ELLIPKM1 = Group.ELEMENTWISE, 1
+    ELLIPE = Group.ELEMENTWISE, 1
+    ELLIPD = Group.ELEMENTWISE, 1
+    EXPI = Group.ELEMENTWISE, 1
+    EXP1 = Group.ELEMENTWISE, 1
     FLOOR = Group.ELEMENTWISE, 1
     CEIL = Group.ELEMENTWISE, 1
     TRUNC = Group.ELEMENTWISE, 1
@@ -105,6 +110,12 @@ class Op(IntEnum):
     GAMMAINC = Group.ELEMENTWISE, 2
     GAMMAINCC = Group.ELEMENTWISE, 2
     STDTR = Group.ELEMENTWISE, 2
+    STDTRIT = Group.ELEMENTWISE, 2
+    GAMMAINCINV = Group.ELEMENTWISE, 2
+    GAMMAINCCINV = Group.ELEMENTWISE, 2
+    ELLIPKINC = Group.ELEMENTWISE, 2
+    ELLIPEINC = Group.ELEMENTWISE, 2
+    EXPN = Group.ELEMENTWISE, 2
     BESSEL_J = Group.ELEMENTWISE, 2
     BESSEL_Y = Group.ELEMENTWISE, 2
     BESSEL_I = Group.ELEMENTWISE, 2
@@ -123,6 +134,7 @@ class Op(IntEnum):
     OR = Group.ELEMENTWISE, 2
     XOR = Group.ELEMENTWISE, 2
     BETAINC = Group.ELEMENTWISE, 3
+    BETAINCINV = Group.ELEMENTWISE, 3
     SELECT = Group.ELEMENTWISE, 3
     FMA = Group.ELEMENTWISE, 3
     # an index brought into [0, attr): negative ones wrap, others out of range stop the program

@@ -93,7 +93,7 @@ _OF_SCIPY = {
     "ndimage": "filters images.samples images.ranks images.edges images.morphology images.labels",
     "signal": "filters signals periodograms images.ranks",
     "spatial": "distances",
-    "special._": "special",  # its Python functions
+    "special._": "special orthogonal",  # its Python functions
     "stats": "distributions",
     "stats._multivariate": "multivariate",
 }
@@ -104,6 +104,8 @@ dispatch.later(
     "scipy.special",
     "ckad.trace.primitives.special",
     "ckad.trace.primitives.complex.error_functions",
+    "ckad.trace.numpy.scipy.special_ufuncs",
+    "ckad.trace.numpy.scipy.orthogonal",
 )
 dispatch.later(
     "scipy.integrate",

@@ -111,6 +111,13 @@ ELEMENTWISE: dict[str, Function] = {
     "GAMMA": Function(scipy.special.gamma, box((0.4, 4.0)), complex=False),
     "RGAMMA": Function(scipy.special.rgamma, box((0.4, 4.0)), complex=False),
     "LGAMMA": Function(scipy.special.gammaln, box((0.4, 4.0)), 4, complex=False, floor=1.0),
+    "ELLIPKM1": Function(scipy.special.ellipkm1, box((0.1, 0.9)), 8, complex=False),
+    "ELLIPE": Function(scipy.special.ellipe, box((-2.0, 0.9)), 8, complex=False),
+    "ELLIPD": Function(
+        lambda m: scipy.special.elliprd(0.0, 1.0 - m, 1.0) / 3.0, box((0.2, 0.9)), 8, complex=False
+    ),
+    "EXPI": Function(scipy.special.expi, box((-3.0, 3.0)), 8, complex=False),
+    "EXP1": Function(scipy.special.exp1, box((0.1, 4.0)), 8, complex=False),
     "FLOOR": Function(np.floor, off_integers, complex=False),
     "CEIL": Function(np.ceil, off_integers, complex=False),
     "TRUNC": Function(np.trunc, off_integers, complex=False),
@@ -137,6 +144,10 @@ ELEMENTWISE: dict[str, Function] = {
         for name, f, sample in (
             ("GAMMAINC", scipy.special.gammainc, shapes((0.6, 4.0), (0.3, 5.0))),
             ("GAMMAINCC", scipy.special.gammaincc, shapes((0.6, 4.0), (0.3, 5.0))),
+            ("EXPN", scipy.special.expn, orders),
+            ("GAMMAINCINV", scipy.special.gammaincinv, shapes((0.6, 4.0), (0.1, 0.9))),
+            ("GAMMAINCCINV", scipy.special.gammainccinv, shapes((0.6, 4.0), (0.1, 0.9))),
+            ("STDTRIT", scipy.special.stdtrit, shapes((0.6, 9.0), (0.1, 0.9))),
             ("STDTR", scipy.special.stdtr, shapes((0.6, 9.0), (-3.0, 3.0))),
             ("BESSEL_J", scipy.special.jv, orders),
             ("BESSEL_Y", scipy.special.yv, orders),
@@ -152,6 +163,14 @@ ELEMENTWISE: dict[str, Function] = {
         complex=False,
         wrt=(2,),
     ),
+    "BETAINCINV": Function(
+        scipy.special.betaincinv,
+        shapes((0.6, 4.0), (0.6, 4.0), (0.1, 0.9)),
+        complex=False,
+        wrt=(2,),
+    ),
+    "ELLIPKINC": Function(scipy.special.ellipkinc, box((0.2, 3.0), (0.2, 0.8)), complex=False),
+    "ELLIPEINC": Function(scipy.special.ellipeinc, box((0.2, 3.0), (0.2, 0.8)), complex=False),
     "MAXIMUM": Function(np.maximum, no_ties, kinds="fi", complex=False),
     "MINIMUM": Function(np.minimum, no_ties, kinds="fi", complex=False),
     **{

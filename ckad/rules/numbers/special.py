@@ -195,6 +195,118 @@ def _student_density(b: Builder, df: int, t: int) -> int:
 
 _scipy(Op.STDTR, "stdtr", [_unknown, lambda b, out, df, t: _student_density(b, df, t)])
 
+
+def _over(density: Callable[..., int], sign: float = 1.0) -> Callable[..., int]:
+    """The derivative of an inverse: of the function it is given at the result."""
+    return lambda b, out, *shapes: b.div(like(b, out, sign), density(b, out, *shapes[:-1]))
+
+
+_by_share = [_unknown, _over(lambda b, x, a: _gamma_density(b, a, x))]
+_scipy(Op.GAMMAINCINV, "gammaincinv", _by_share)
+_scipy(
+    Op.GAMMAINCCINV,
+    "gammainccinv",
+    [_unknown, _over(lambda b, x, a: _gamma_density(b, a, x), -1.0)],
+)
+_scipy(
+    Op.BETAINCINV,
+    "betaincinv",
+    [_unknown, _unknown, _over(lambda b, x, p, q: _beta_density(b, x, p, q, x))],
+)
+_scipy(Op.STDTRIT, "stdtrit", [_unknown, _over(lambda b, t, df: _student_density(b, df, t))])
+
+# --- exponential integrals -----------------------------------------------------------------------
+
+
+def _exponential(b: Builder, x: int) -> int:
+    """exp(-x) / x"""
+    return b.div(b.exp(b.neg(x)), x)
+
+
+def _lower_order(b: Builder, out: int, n: int, x: int) -> int:
+    """-E(n - 1, x), of the orders 0 and -1 as functions that need no routine   (DLMF 8.19.13)"""
+    one = like(b, n, 1.0)
+    first = _exponential(b, x)
+    before = b.mul(first, b.div(b.add(one, x), x))
+    lower = b.expn(b.maximum(b.sub(n, one), one), x)
+    rest = b.select(b.lt(n, like(b, n, 2.0)), first, lower)
+    return b.neg(b.select(b.lt(n, one), before, rest))
+
+
+_scipy(Op.EXPI, "expi", [lambda b, out, x: b.div(b.exp(x), x)])
+_scipy(Op.EXP1, "exp1", [lambda b, out, x: b.neg(_exponential(b, x))])
+_scipy(Op.EXPN, "expn", [_unknown, _lower_order])
+
+# --- elliptic integrals: m is the square of the modulus (DLMF 19.4) ------------------------------
+# D(m) = (K(m) - E(m)) / m, by a routine, has no difference where m is small; its own derivative,
+# and those of incomplete integrals by m, have one, and are NaN where m is 0.
+
+
+def _evaluate_d(m: np.ndarray) -> np.ndarray:
+    import scipy.special
+
+    result: np.ndarray = scipy.special.elliprd(0.0, 1.0 - np.asarray(m, np.float64), 1.0) / 3.0
+    return result
+
+
+@ir.scalar_only
+def _emit_d(b: Any, m: Any) -> Any:
+    zero, one = ir.constant(m, 0.0), ir.constant(m, 1.0)
+    integral = ir.libm("ckad_elliprd")(b, zero, b.fsub(one, m), one)
+    return b.fdiv(integral, ir.constant(m, 3.0))
+
+
+def _by_m(b: Builder, first: int, d: int, m: int) -> int:
+    """(K - D) / (2 (1 - m)), the derivative of K(m)"""
+    one = like(b, m, 1.0)
+    return b.mul(like(b, m, 0.5), b.div(b.sub(first, d), b.sub(one, m)))
+
+
+def _of_k(b: Builder, out: int, p: int) -> int:
+    """By p = 1 - m."""
+    m = b.sub(like(b, p, 1.0), p)
+    return b.neg(_by_m(b, out, b.ellipd(m), m))
+
+
+def _of_d(b: Builder, out: int, m: int) -> int:
+    half = like(b, m, 0.5)
+    k = b.ellipkm1(b.sub(like(b, m, 1.0), m))
+    return b.div(b.sub(_by_m(b, k, out, m), b.mul(half, out)), m)
+
+
+COMPILED["elliprd"] = 3
+_scipy(Op.ELLIPKM1, "ellipkm1", [_of_k])
+_scipy(Op.ELLIPE, "ellipe", [lambda b, out, m: b.mul(like(b, m, -0.5), b.ellipd(m))])
+elementwise(Op.ELLIPD, _evaluate_d, _emit_d, [_of_d])
+
+
+def _root(b: Builder, angle: int, m: int) -> int:
+    """sqrt(1 - m sin(angle)**2)"""
+    s = b.sin(angle)
+    return b.sqrt(b.sub(like(b, m, 1.0), b.mul(m, b.mul(s, s))))
+
+
+def _first_by_m(b: Builder, out: int, angle: int, m: int) -> int:
+    """E / (2 m (1 - m)) - F / (2 m) - sin(2 angle) / (4 (1 - m) sqrt(...))   (DLMF 19.4.5)"""
+    half, one = like(b, m, 0.5), like(b, m, 1.0)
+    rest = b.sub(one, m)
+    sides = b.div(b.mul(half, b.sin(b.add(angle, angle))), b.mul(rest, _root(b, angle, m)))
+    whole = b.div(b.sub(b.div(b.ellipeinc(angle, m), rest), out), m)
+    return b.mul(half, b.sub(whole, sides))
+
+
+def _second_by_m(b: Builder, out: int, angle: int, m: int) -> int:
+    """(E - F) / (2 m)"""
+    return b.mul(like(b, m, 0.5), b.div(b.sub(out, b.ellipkinc(angle, m)), m))
+
+
+_scipy(
+    Op.ELLIPKINC,
+    "ellipkinc",
+    [lambda b, out, angle, m: b.div(like(b, m, 1.0), _root(b, angle, m)), _first_by_m],
+)
+_scipy(Op.ELLIPEINC, "ellipeinc", [lambda b, out, angle, m: _root(b, angle, m), _second_by_m])
+
 # --- Bessel functions: derivatives by their neighbours (DLMF 10.6.1, 10.29.1) --------------------
 
 

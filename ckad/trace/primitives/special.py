@@ -30,6 +30,16 @@ for _function, _op in {
     scipy.special.gammaincc: Op.GAMMAINCC,
     scipy.special.betainc: Op.BETAINC,
     scipy.special.stdtr: Op.STDTR,
+    scipy.special.stdtrit: Op.STDTRIT,
+    scipy.special.gammaincinv: Op.GAMMAINCINV,
+    scipy.special.gammainccinv: Op.GAMMAINCCINV,
+    scipy.special.betaincinv: Op.BETAINCINV,
+    scipy.special.expi: Op.EXPI,
+    scipy.special.exp1: Op.EXP1,
+    scipy.special.ellipkm1: Op.ELLIPKM1,
+    scipy.special.ellipe: Op.ELLIPE,
+    scipy.special.ellipkinc: Op.ELLIPKINC,
+    scipy.special.ellipeinc: Op.ELLIPEINC,
     scipy.special.jv: Op.BESSEL_J,
     scipy.special.iv: Op.BESSEL_I,
     scipy.special.ive: Op.BESSEL_IE,
@@ -68,6 +78,7 @@ implements(scipy.special.polygamma)(_polygamma)
 register(scipy.special.digamma, lambda x: _polygamma(0.0, x))
 register(scipy.special.gammasgn, _gammasgn)
 register(scipy.special.beta, _beta)
+register(scipy.special.ellipk, lambda m: apply(Op.ELLIPKM1, 1.0 - m))
 
 # --- Bessel functions of one order, and of whole ones ------------------------------------------
 
@@ -87,7 +98,11 @@ for _function, _op, _order in (
 ):
     register(_function, lambda x, op=_op, v=_order: apply(op, constant_like(x, v), x))
 
-for _function, _op in ((scipy.special.yn, Op.BESSEL_Y), (scipy.special.kn, Op.BESSEL_K)):
+for _function, _op in (
+    (scipy.special.yn, Op.BESSEL_Y),
+    (scipy.special.kn, Op.BESSEL_K),
+    (scipy.special.expn, Op.EXPN),
+):
     register(_function, lambda n, x, op=_op: apply(op, astype(n, x.dtype), x))
 
 # --- distributions -----------------------------------------------------------------------------

@@ -43,6 +43,8 @@ class Settled:
         return f"<what {self._name} gives>"
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__array"):  # NumPy asks for the numbers, which `__array__` refuses
+            raise AttributeError(name)
         kind = type(self._inner).__name__
         if name == _POINTS.get(kind):
             return self._given[0]
@@ -73,6 +75,11 @@ class Settled:
                 "docs/numpy.md lists."
             )
         )
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        if not callable(self._inner):
+            raise TypeError(at_place(f"'{type(self._inner).__name__}' object is not callable"))
+        self._refuse()
 
     __bool__ = __iter__ = __float__ = __int__ = __array__ = __array_ufunc__ = _refuse
     __array_function__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
