@@ -146,6 +146,8 @@ def _library_call() -> tuple[Source, str] | None:
             place = place or Source(file, frame.f_lineno)
             called = _public(str(frame.f_globals.get("__name__")), frame.f_code) or called
         elif is_users(frame):
+            if not _running.functions:  # a library has called what ckad has made
+                return None
             break
         frame = frame.f_back
     return None if place is None else (place, called)

@@ -163,8 +163,10 @@ def _least_squares(fun: Any, x0: Any, *rest: Any, **options: Any) -> Any:
     found = {"x": fit.x, "fun": r, "cost": fit.cost(r), "active_mask": fit.active}
     if loss == "linear":  # of another one SciPy gives scaled ones
         found |= {"jac": jacobian, "grad": jacobian.T @ r}
-    status = np.where(fit.found, 2, 0)
-    return Found(**found, success=fit.found, status=status, nfev=fit.calls, njev=fit.calls)
+        if boxes.is_free(bounds):  # within bounds SciPy scales by the distance from them
+            found["optimality"] = np.max(np.abs(jacobian.T @ r))
+    found |= {"status": np.where(fit.found, 2, 0), "message": "status says which: 2: converged"}
+    return Found(**found, success=fit.found, nfev=fit.calls, njev=fit.calls)
 
 
 def _warn(name: str, bounds: Any, loss: str = "linear") -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from ckad.trace.arrays import is_traced
 from ckad.trace.results import Result
+
+_OF_HESSIANS = "np.linalg.inv(ckad.hessian(fun)(x)) is exact where SciPy's is made up of its steps."
 
 
 class OptimizeResult(Result):
@@ -26,6 +28,8 @@ class OptimizeResult(Result):
     >>> result.success, result.status, result.message
     (True, 1, 'The solution converged.')
     """
+
+    remedies: ClassVar[Mapping[str, str]] = {"hess_inv": _OF_HESSIANS}
 
     def __init__(self, messages: Mapping[int, str], **found: Any) -> None:
         self.x, self.success, self.status = found["x"], found["success"], found["status"]

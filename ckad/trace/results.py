@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ckad import trees
+from ckad.place import at_place
 from ckad.trace.values.part import Extent, Extents, Part
 from ckad.trace.values.tracer import Tracer
 
@@ -15,11 +16,24 @@ from ckad.trace.values.tracer import Tracer
 class Result(Mapping[str, Any]):
     """An object with fields. Loops and branches hand on what they hold; texts are as they are."""
 
+    #: Of fields that only SciPy's result has: what to write in their place.
+    remedies: ClassVar[Mapping[str, str]] = {}
+
     def __init_subclass__(cls) -> None:
         trees.register(cls, _children, _rebuilt)
 
     def __getitem__(self, name: str) -> Any:
+        if name not in vars(self):
+            raise KeyError(self._lacking(name))
         return vars(self)[name]
+
+    def __getattr__(self, name: str) -> Any:
+        """Of a field that is not there: other steps than SciPy's tell other things."""
+        raise AttributeError(name if name.startswith("_") else self._lacking(name))
+
+    def _lacking(self, name: str) -> str:
+        remedy = self.remedies.get(name, f"It has {', '.join(vars(self))}.")
+        return at_place(f"this result has no {name}, which SciPy's own steps would tell. {remedy}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(vars(self))

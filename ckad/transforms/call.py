@@ -194,6 +194,10 @@ class Call:
         except CheckpointError as error:
             raise located(error) from error
 
+    def planned(self, tape: Tape) -> Plan | None:
+        """The plan that a tape derived from this call's begins with; None inside a recording."""
+        return None if self.is_nested else compiled(tape, self.options).planned
+
     def timed(self, tape: Tape) -> Plan:
         """The plan of a tape derived from this call's, from a few steps on its arguments."""
         program, arrays = compiled(tape, self.options), self.arguments.arrays

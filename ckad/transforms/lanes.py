@@ -6,6 +6,7 @@ one alone carries an axis of lanes (see `ckad.passes.batched`).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from ckad.transforms.call import Call
 
 #: How many run at once: from here on a step of a few numbers costs as much for each.
 LANES = 16
+#: Fewer lanes are tried where a step of so many runs more often than this.
+ENOUGH = 4.0
 
 
 def in_lanes(
@@ -29,11 +32,12 @@ def in_lanes(
     """Run ``product(*about, n)``, which takes ``n`` rows of each array of ``extra`` at a time.
 
     Returns each result for all rows, along a first axis. Where a budget does not hold so many rows
-    at a time there are fewer.
+    at a time, or so few states beside them that steps run again and again, there are fewer.
     """
     most = min(LANES, len(extra[0]))
     key = "lanes held", product.__name__, *about, most, call.options.key
-    held = call.once(key, lambda: [most])  # to find that a budget is too small takes a while
+    # to find that a budget is too small takes a while
+    held = call.once(key, lambda: [_cheapest(call, product, about, most)])
     while True:
         try:
             return _run(call, product, about, extra, held[0])
@@ -41,6 +45,32 @@ def in_lanes(
             if held[0] == 1:
                 raise
         held[0] = max(1, held[0] // 4)
+
+
+def _cheapest(
+    call: Call, product: Callable[..., Pipeline], about: Sequence[Positions | int], most: int
+) -> int:
+    """How many rows at a time take the least, counted in steps: the budget is for states, too."""
+    found, lanes = [], most
+    while True:
+        try:
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                plan = call.planned(_made(call, product, about, lanes))
+        except (BatchError, BudgetError):
+            again = np.inf
+        else:
+            again = 1.0 if plan is None else plan.recompute_factor
+            found.append((-(-most // lanes) * (again + lanes), lanes, told))
+        if again <= ENOUGH or lanes == 1:
+            break
+        lanes = max(1, lanes // 4)
+    if not found:
+        return most  # the run says why
+    _, lanes, told = min(found, key=lambda x: x[0])
+    for w in told:
+        warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
+    return lanes
 
 
 def _run(

@@ -99,13 +99,30 @@ def by_shooting(k):
     return ckad.optimize.root(missed, np.array([0.5]), tol=1e-10).x[0]
 
 
+def between_points(k):
+    """A jump that moves with k, and one end before the other."""
+
+    def steep(x):
+        return x * x if x < k else 2.0 * k * x
+
+    value, _, _ = quad(steep, 3.0, -k, points=[7.0, k, 0.0], full_output=1)
+    return value
+
+
 @pytest.mark.parametrize(
-    "program", [over_several_axes, of_arrays, by_known_nodes, by_shooting], ids=lambda f: f.__name__
+    "program",
+    [over_several_axes, of_arrays, by_known_nodes, by_shooting, between_points],
+    ids=lambda f: f.__name__,
 )
 def test_other_integrals_are_scipys(program):
     value, slope = ckad.value_and_grad(program, engine="vm")(0.7)
     assert value == pytest.approx(program(0.7), rel=1e-9)
     assert slope == pytest.approx((program(0.7 + 1e-4) - program(0.7 - 1e-4)) / 2e-4, rel=1e-6)
+
+
+def test_points_need_ends_that_are_finite():
+    with pytest.raises(ValueError, match="break points"):
+        ckad.jit(lambda k: quad(lambda x: k, 0.0, np.inf, points=[1.0])[0])(0.7)
 
 
 def test_what_finds_the_length_of_its_result_is_refused():

@@ -97,6 +97,14 @@ def test_what_holds_an_unknown_is_told():
     np.testing.assert_array_equal(ckad.jit(which)(1.0), expected)
 
 
+def test_what_least_squares_tells_of_its_end():
+    def end(x):
+        found = least_squares(lambda q: q - x, [0.5, 0.5])
+        return found.optimality + found.cost if found.message else 0.0
+
+    assert ckad.jit(end)(0.3) == pytest.approx(0.0, abs=1e-12)
+
+
 def test_where_an_unknown_reaches_a_bound_its_derivative_ends():
     def program(x):
         return least_squares(lambda q: q - x, [0.5, 0.5], bounds=(0.0, 1.0)).x[0]

@@ -210,3 +210,9 @@ def test_functions_and_methods_with_another_in_their_place(name):
 def test_what_these_tell_beside_the_minimum_is_refused():
     with pytest.raises(UnrecordableError, match="fmin with full_output="):
         ckad.grad(lambda a: optimize.fmin(quartic, [0.3], (a,), full_output=True)[1])(0.7)
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.SolverWarning")
+def test_fields_that_a_result_has_not_are_named_with_a_remedy():
+    with pytest.raises(AttributeError, match=r"no hess_inv, .* np.linalg.inv\(ckad.hessian"):
+        ckad.grad(lambda a: optimize.minimize(quartic, [0.3], (a,)).hess_inv[0, 0])(0.7)

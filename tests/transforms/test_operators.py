@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse.linalg import cg, lsmr, lsqr, svds
 
 import ckad
-from ckad.errors import BudgetError, DifferentiationError, GradientCheckError
+from ckad.errors import BudgetError, DifferentiationError, GradientCheckError, RecomputeWarning
 from ckad.testing import taylor_test
 
 rng = np.random.default_rng(9)
@@ -58,6 +58,7 @@ def test_how_many_directions_a_budget_holds_is_found_once(monkeypatch):
     u, directions = np.linspace(0.0, 1.0, 50), rng.normal(size=(50, 8))
     with pytest.raises(BudgetError) as least:  # of one direction
         ckad.linear_operator(spread, u, memory=1, **VM).rmatvec(directions[:, 0])
+    assert "no rule" not in str(least.value)  # SciPy calls ckad, and not ckad SciPy
     bytes_of_one = int(re.search(r"at least ([\d,]+)", str(least.value))[1].replace(",", ""))
     J = ckad.linear_operator(spread, u, memory=bytes_of_one + 2_000, **VM)
     first = J.rmatmat(directions)
@@ -70,6 +71,23 @@ def test_how_many_directions_a_budget_holds_is_found_once(monkeypatch):
 
     monkeypatch.setattr("ckad.transforms.call.compile_tape", again)
     np.testing.assert_array_equal(J.rmatmat(directions), first)
+
+
+def test_a_budget_that_directions_leave_no_states_of_holds_fewer(monkeypatch):
+    def spread(u):
+        for _ in range(500):
+            u = u + 0.1 * (np.roll(u, 1) - np.roll(u, -1)) * u
+        return u
+
+    u, directions = np.linspace(0.2, 1.0, 100), rng.normal(size=(100, 8))
+    of_budget = ckad.linear_operator(spread, u, memory=21_500, **VM)
+    found = of_budget.rmatmat(directions)  # a warning that steps run often would be an error
+    expected = ckad.linear_operator(spread, u, **VM).rmatmat(directions)
+    np.testing.assert_array_equal(found, expected)
+    monkeypatch.setattr("ckad.transforms.lanes.ENOUGH", np.inf)
+    ckad.clear_caches()
+    with pytest.warns(RecomputeWarning, match="computed 250 times"):
+        ckad.linear_operator(spread, u, memory=21_500, **VM).rmatmat(directions)
 
 
 def test_of_a_gradient_it_is_the_hessian_within_its_budget():

@@ -22,6 +22,7 @@ from ckad.integrate.rules import KRONROD_15, KRONROD_21
 from ckad.place import at_place
 from ckad.trace.arrays import known, stopping, traced
 from ckad.trace.dispatch import CALLING, always, put
+from ckad.trace.results import Result
 from ckad.trace.source import follow
 from ckad.trace.source.library.noted import by_library, refusing
 from ckad.transforms import scan, stop_gradient, while_loop
@@ -29,7 +30,7 @@ from ckad.transforms import scan, stop_gradient, while_loop
 _TOLERANCE = 1.49e-8
 _EPS = float(np.finfo(np.float64).eps)
 #: Of ``quad``, what changes neither the integral nor how it is recorded.
-_TAKEN = frozenset({"func", "a", "b", "args", "epsabs", "epsrel", "limit", "full_output"})
+_TAKEN = frozenset("func a b args epsabs epsrel limit full_output points".split())
 
 
 def _quad(*args: Any, **options: Any) -> Any:
@@ -38,11 +39,38 @@ def _quad(*args: Any, **options: Any) -> Any:
         return found
     said = inspect.signature(scipy.integrate.quad).bind(*args, **options).arguments
     _refuse_options("quad", said, _TAKEN)
-    if said.get("full_output"):
-        raise UnrecordableError(at_place("quad(full_output=1) tells of steps; leave it out."))
     func, rest = follow(said["func"], often=True), _tuple(said.get("args", ()))
     ends = said.get("epsabs", _TOLERANCE), said.get("epsrel", _TOLERANCE), said.get("limit", 50)
-    return integral(lambda x: func(x, *rest), said["a"], said["b"], *ends)
+    over = said["a"], said["b"]
+    about = (lambda x: func(x, *rest)), *over, *ends
+    points = said.get("points")
+    parted = points is not None and len(points) > 0
+    found = _between_points(*about, points) if parted else integral(*about)
+    return (*found, OfQuadpack()) if said.get("full_output") else found
+
+
+class OfQuadpack(Result):
+    """What ``quad`` tells of its intervals, of which there are others here: nothing."""
+
+
+def _between_points(
+    f: Callable[[Any], Any], a: Any, b: Any, epsabs: float, epsrel: float, limit: int, points: Any
+) -> tuple[Any, Any]:
+    """The sum of the integrals between the ends and the points that lie between them."""
+    a, b = traced(a) * 1.0, traced(b) * 1.0
+    for end in (known(a), known(b)):
+        if end is not None and not np.isfinite(end):
+            raise ValueError(at_place("Infinity inputs cannot be used with break points."))
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    inner = np.sort(np.clip(np.atleast_1d(traced(points)) * 1.0, low, high))
+    edges = np.concatenate([np.stack([low]), inner, np.stack([high])])
+
+    def part(sums: Any, ends: Any) -> tuple[Any, None]:
+        value, error = integral(f, ends[0], ends[1], epsabs, epsrel, limit)
+        return sums + np.stack([value, error]), None
+
+    sums, _ = scan(part, np.zeros(2), np.stack([edges[:-1], edges[1:]], axis=1))
+    return np.where(a <= b, sums[0], -sums[0]), sums[1]
 
 
 def _tuple(args: Any) -> tuple[Any, ...]:

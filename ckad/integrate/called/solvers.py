@@ -19,6 +19,7 @@ from ckad.integrate.tableaux import PAIRS
 from ckad.place import at_place, user_place
 from ckad.trace.arrays import known, traced
 from ckad.trace.dispatch import CALLING, always, put
+from ckad.trace.results import Result
 from ckad.trace.source import follow
 from ckad.trace.source.library.noted import by_library
 
@@ -119,10 +120,7 @@ def _odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), **options
     found = by_library(scipy.integrate.odeint, func, y0, t, args, **options)
     if found is not None:
         return found
-    if options.pop("full_output", False):
-        raise UnrecordableError(
-            at_place("odeint(full_output=True) tells of LSODA's steps, which are not recorded.")
-        )
+    asked = options.pop("full_output", False)
     followed, rest = follow(func, often=True), arguments(args)
     first = options.pop("tfirst", False)
     rtol, atol = options.pop("rtol", None), options.pop("atol", None)
@@ -149,7 +147,16 @@ def _odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), **options
         first_step=h0 or None,
         max_step=longest or np.inf,
     ).y.T
-    return states if again is None or len(again) == len(states) else states[again]
+    if again is not None and len(again) != len(states):
+        states = states[again]
+    return (states, OfLsoda()) if asked else states
+
+
+class OfLsoda(Result):
+    """What ``odeint`` tells beside the states: its message. LSODA's steps have not been made."""
+
+    def __init__(self) -> None:
+        self.message = "Integration successful."
 
 
 def _warn_of_method() -> None:
