@@ -71,7 +71,7 @@ def test_the_readme_shows_the_plan_that_is_printed(tmp_path):
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         script = tmp_path / "readme.py"
-        script.write_text("\n".join((code[0], code[1], code[at])))
+        script.write_text("\n".join((code[0], code[at])))
         runpy.run_path(str(script))
     shown = text.split(code[at])[1].split("```")[2].strip()
     seconds = r"about \S+ s predicted"  # of the machine at hand
