@@ -58,6 +58,7 @@ KERNELS = Cache(
         "checkpoint/*.py",
         "checkpoint/schedules/**/*.py",
         "checkpoint/store/format/checksum.py",  # all that is compiled there
+        "engines/compiler.py",
         "engines/vm/**/*.py",
     ),
 )
@@ -235,5 +236,5 @@ def _file_digest(path: str) -> str:
 @functools.cache
 def _announce() -> None:
     if not os.environ.get("CKAD_QUIET"):
-        said = "ckad: compiling its kernels, each once after install (20 s for all) ..."
+        said = "ckad: compiling its kernels, each once after install ..."
         print(said, file=sys.stderr)

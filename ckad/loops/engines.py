@@ -5,12 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import cast
 
-import numba
-
 from ckad.engines.engine import Engine
 from ckad.engines.work import compile_seconds, nanoseconds
-from ckad.errors import EngineError
-from ckad.place import at_place
 from ckad.tape.control import has_open_loop
 from ckad.tape.tape import Tape
 
@@ -24,17 +20,7 @@ GRADIENT, ITS_ROWS = 3.5, 3.0
 
 
 def engine_named(name: str) -> Engine:
-    """An engine, imported when a program first asks for it.
-
-    Raises EngineError for the vm where Numba must not compile, which its kernels need.
-    """
-    if name == "vm" and numba.config.DISABLE_JIT:
-        raise EngineError(
-            at_place(
-                'engine "vm" is compiled by Numba, and NUMBA_DISABLE_JIT=1 forbids that. Unset it, '
-                'or pass engine="native", which does without.'
-            )
-        )
+    """An engine, imported when a program first asks for it."""
     return cast(Engine, importlib.import_module(f"ckad.engines.{name}.engine"))
 
 
@@ -48,7 +34,7 @@ def chosen(tape: Tape, engine: str, members: int = 1) -> str:
     """
     if engine != AUTO:
         return engine
-    if has_open_loop(tape) or numba.config.DISABLE_JIT:
+    if has_open_loop(tape):
         return "native"
     saved = RUNS * members * GRADIENT * (nanoseconds(tape, "vm") - nanoseconds(tape, "native"))
     return "native" if 1e-9 * saved > compile_seconds(tape, ITS_ROWS) else "vm"

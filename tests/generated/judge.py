@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ckad
-from ckad.engines import arena
-from ckad.engines import compiler
+from ckad.engines import arena, compiler
 from ckad.engines.native.running.compiler import COMPILER
 from ckad.errors import BudgetError
 from ckad.trace.source.control import repetition

@@ -24,7 +24,9 @@ class Code(IntEnum):
 
     HALT = 0
     COPY = 1  # n, dst, src
-    WHOLE = 2  # size, address, words: a kernel on whole arrays, of which size words say what it does
+    WHOLE = (
+        2  # size, address, words: a kernel on whole arrays, of which size words say what it does
+    )
     KERNEL = 3  # address, n, dst, x, y, z: an elementwise kernel
     WRAP = 4  # n, dst, src, size, place
     SET = 5  # cell, integer

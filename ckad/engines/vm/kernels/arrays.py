@@ -83,7 +83,9 @@ def sum_row(w: Array, src: Number, n: Number) -> Number:
     return total.now
 
 
-def reduce(w: Array, fold: Callable[[Array, Cells, Number, Number], Number], integers: bool) -> None:
+def reduce(
+    w: Array, fold: Callable[[Array, Cells, Number, Number], Number], integers: bool
+) -> None:
     """Reduce the middle axis of (outer, n, inner)."""
     dst, src, outer, n, inner = w.first(5)
     x = w.i if integers else w.f
@@ -217,7 +219,10 @@ def _steps(transposed: Number, rows: Number, columns: Number) -> tuple[Number, N
 
 
 def _reductions() -> dict[str, Body]:
-    found: dict[str, Body] = {"sum": sum_rows, "sum_integers": partial(reduce, fold=_sum, integers=True)}
+    found: dict[str, Body] = {
+        "sum": sum_rows,
+        "sum_integers": partial(reduce, fold=_sum, integers=True),
+    }
     for suffix, integers in (("", False), ("_integers", True)):
         found[f"prod{suffix}"] = partial(reduce, fold=_product, integers=integers)
         for name, largest in (("max", True), ("min", False)):

@@ -47,7 +47,14 @@ def emitter(key: Key) -> tuple[Emit, str]:
 
 
 def apply(
-    w: Writer, emit: Emit, cells: str, base: Number, n: Word, places: list[Number], *, few: bool = False
+    w: Writer,
+    emit: Emit,
+    cells: str,
+    base: Number,
+    n: Word,
+    places: list[Number],
+    *,
+    few: bool = False,
 ) -> None:
     """The loops of a kernel on n cells at places; of ``few`` there is no vector."""
     reads, writes = cells.split("->")

@@ -59,8 +59,8 @@ class Machine(Writer):
         for code, instruction in _INSTRUCTIONS.items():
             with self.case(switch, code, None):
                 instruction(self)
-        for key, code in KERNEL_CODES.items():
-            with self.case(switch, code, None):
+        for key, number in KERNEL_CODES.items():
+            with self.case(switch, number, None):
                 _short(self, *emitter(key))
         b.position_at_end(unknown)
         b.unreachable()

@@ -30,18 +30,16 @@ def product(w: Array) -> None:
         to, left, right = dst + page * m * n, x + page * m * inner, y + page * inner * n
         out, a, b = (w.i.address(place) for place in (to, left, right))
         with w.either(n.equals(1)) as (column, columns):
-            with column:
-                with w.either(m.equals(1)) as (one, several):
-                    with one:
-                        w.f[to] = _dot(w, inner, a, b)
-                    with several:
-                        _by_vector(w, tx, m, inner, a, b, out)
-            with columns:
-                with w.either(m.equals(1)) as (one, several):
-                    with one:
-                        _by_vector(w, ty.equals(0).chosen(1, w.number(0)), n, inner, b, a, out)
-                    with several:
-                        _matrices(w, (m, inner, n), (tx, ty), (a, b, out))
+            with column, w.either(m.equals(1)) as (one, several):
+                with one:
+                    w.f[to] = _dot(w, inner, a, b)
+                with several:
+                    _by_vector(w, tx, m, inner, a, b, out)
+            with columns, w.either(m.equals(1)) as (one, several):
+                with one:
+                    _by_vector(w, ty.equals(0).chosen(1, w.number(0)), n, inner, b, a, out)
+                with several:
+                    _matrices(w, (m, inner, n), (tx, ty), (a, b, out))
 
 
 def _dot(w: Array, n: Number, x: Number, y: Number) -> Number:
@@ -71,9 +69,7 @@ def _matrices(
 ) -> None:
     (m, inner, n), (tx, ty), (a, b, out) = lengths, transposed, places
     given = _Given(w)
-    letters = [
-        given.at(t.equals(0).chosen(ord("n"), w.number(ord("t")))) for t in (ty, tx)
-    ]
+    letters = [given.at(t.equals(0).chosen(ord("n"), w.number(ord("t")))) for t in (ty, tx)]
     rows, columns, depth = given.at(n), given.at(m), given.at(inner)
     of_b, of_a = ty.equals(0).chosen(n, inner), tx.equals(0).chosen(inner, m)
     steps = given.at(of_b), given.at(of_a)

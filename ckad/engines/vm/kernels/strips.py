@@ -14,18 +14,22 @@ def strips(w: Array) -> None:
     instructions = w.words.behind(2)
     for at in w.loop(0, size, STRIP):
         n = (size - at).least(STRIP)
-        p = w.variable(0)
-        with w.repeat(lambda: p.now < length):
-            words, place = instructions.behind(p.now), p.now
-            after, switch = w.switch(words[0])
-            for code, (instruction, n_words) in _INSTRUCTIONS.items():
-                with w.case(switch, code, after):
-                    instruction(w, words, at, n)
-                    p.set(place + n_words + words[4] * _PER_AXIS.get(code, 0))
-            _elementwise(w, words, at, n)
-            p.set(place + 9)
-            w.b.branch(after)
-            w.b.position_at_end(after)
+        _strip(w, instructions, length, at, n)
+
+
+def _strip(w: Array, instructions: Cells, length: Number, at: Number, n: Number) -> None:
+    p = w.variable(0)
+    with w.repeat(lambda: p.now < length):
+        words, place = instructions.behind(p.now), p.now
+        after, switch = w.switch(words[0])
+        for code, (instruction, n_words) in _INSTRUCTIONS.items():
+            with w.case(switch, code, after):
+                instruction(w, words, at, n)
+                p.set(place + n_words + words[4] * _PER_AXIS.get(code, 0))
+        _elementwise(w, words, at, n)
+        p.set(place + 9)
+        w.b.branch(after)
+        w.b.position_at_end(after)
 
 
 def _elementwise(w: Array, words: Cells, at: Number, n: Number) -> None:
