@@ -101,9 +101,9 @@ _STOPPED: dict[str, tuple[type[Exception], str]] = {
     ),
     "space": (
         RaisedError,
-        "a list gets more items than were assumed{where}, since nothing bounds its loop that is "
-        "known before it runs. Give it the most steps: for n in range(100_000): if t >= end: "
-        "break.",
+        "a list or array gets more items than were assumed{where}, since nothing bounds its loop "
+        "that is known before it runs. Give it the most steps: for n in range(100_000): if t >= "
+        "end: break.",
     ),
     "overflow": (
         RaisedError,

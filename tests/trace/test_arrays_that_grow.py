@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import BudgetError, CarryError
+from ckad.errors import BudgetError, RaisedError
+from ckad.trace.source.memory import growing
+
+from .idioms import check
 
 
 class Record:
@@ -483,10 +486,42 @@ def as_many_as_traced(a, n):
     return np.sum(h)
 
 
-@pytest.mark.parametrize("program", [rows_until_small, as_many_as_traced])
-def test_arrays_that_grow_for_a_time_that_is_not_known_are_named(program):
-    with pytest.raises(CarryError, match="a step makes an array longer"):
-        ckad.grad(program, engine="vm")(0.7, 11)
+def columns_until(a, n):
+    """Times, states and errors of steps that adapt, from numbers and empty lists on."""
+    y, t, h, times, states, errors = np.array([1.0, 0.5]), 0.0, 0.01 * n, 0, np.ones((2, 1)), []
+    while t < 1.0:
+        y = y - h * a * y[::-1]
+        t = t + h
+        times, h = np.hstack((times, t)), 1.1 * h
+        states = np.hstack((states, y[:, None]))
+        errors = np.append(errors, [h, np.sum(y)])
+    return np.sum(states[0] * times) + errors[-1] * len(errors) + np.max(np.diff(times))
+
+
+@pytest.mark.parametrize("program", [rows_until_small, as_many_as_traced, columns_until])
+def test_arrays_that_grow_for_a_time_that_is_not_known(program):
+    assert "loop" in str(ckad.trace(program)(0.7, 3.3))
+    check(program, 0.7, 3.3)
+
+
+def test_a_program_stops_where_more_rows_are_made_than_were_assumed(monkeypatch):
+    monkeypatch.setattr(growing, "ASSUMED", 50)
+    with pytest.raises(RaisedError, match="more items than were assumed at step 100"):
+        ckad.grad(lambda a: rows_until_small(a, 0), engine="vm")(1e9)
+
+
+@pytest.mark.parametrize("start", [lambda: 0, lambda: 1.5, lambda: [], lambda: [2.0]])
+def test_arrays_grow_from_numbers_and_lists(start):
+    def path(a):
+        y, t, found = 1.0, 0.0, start()
+        for _ in range(40):
+            y = y - 0.05 * a * y
+            t = t + 0.01 * y
+            found = np.hstack((found, t))
+        return np.sum(found) + found[-1] ** 2
+
+    assert str(ckad.trace(path)(0.7)).count("\n") < 60
+    check(path, 0.7)
 
 
 def test_the_memory_is_that_of_a_long_loop():

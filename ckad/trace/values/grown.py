@@ -27,7 +27,7 @@ GROWS = "an array that grows in a loop"
 class Buffer:
     """Space for an array that grows along ``axis``, which is the first axis of ``rows``."""
 
-    __slots__ = ("axis", "copied", "least", "note", "rival", "rows", "varies")
+    __slots__ = ("axis", "copied", "is_bounded", "least", "note", "rival", "rows", "varies")
 
     def __init__(
         self,
@@ -42,6 +42,7 @@ class Buffer:
         self.rival: Source | None = None  # a line that should be one of them
         self.least = least  # so many rows are filled before the loop
         self.note = note  # called with the number of rows that are written behind the tip
+        self.is_bounded = True  # else it may be full, which stops the program
         self.varies = False  # whether the number of rows changes from step to step
 
     @property

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from ckad.place import user_place
+from ckad.tape.ops import Op
+from ckad.tape.reasons import Reason
 from ckad.trace.arrays import Array, traced
 from ckad.trace.axes import axis_of
 from ckad.trace.integers.spans import plus
 from ckad.trace.memory.context import current
 from ckad.trace.memory.views import ItemView, SliceView, View, WindowView
 from ckad.trace.primitives.part.mask import packed
-from ckad.trace.values.apply import astype, promote
+from ckad.trace.values.apply import apply, astype, promote
 from ckad.trace.values.grown import Buffer, Grown
 from ckad.trace.values.part import Extents, Mask, Part
 from ckad.trace.values.tracer import Number, Tracer, assign, lift, localise, value
@@ -39,12 +41,21 @@ def made_longer(arrays: Any, axis: Any) -> Grown | None:
         return None
     buffer.note(many)
     if many:
-        target = _place(localise(buffer.rows), first.count, many)
+        target = _place(localise(buffer.rows), _checked(first, many), many)
         assign(target, value(astype(np.reshape(rows, target.shape), target.dtype)))
     longer = Grown(buffer, plus(first.count, many if count is None else count))
     longer.made = first, place
     buffer.set_tip(longer)
     return longer
+
+
+def _checked(first: Grown, many: int) -> Number:
+    """Where the next rows lie, if the buffer has space for them."""
+    buffer, count = first.buffer, first.count
+    if buffer.is_bounded or isinstance(count, int):
+        return count
+    most = buffer.capacity - many + 1
+    return apply(Op.WRAP, localise(count), attrs=(most, int(Reason.SPACE)))
 
 
 def _is_tip(grown: Grown) -> bool:

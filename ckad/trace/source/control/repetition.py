@@ -26,7 +26,7 @@ from ckad.errors import (
 from ckad.trace.memory.context import Given, current, local_storage
 from ckad.trace.source.actions import assign, run_block, unread
 from ckad.trace.source.control import branches, notes, trial
-from ckad.trace.source.control.carried.findings import Stepping
+from ckad.trace.source.control.carried.findings import Stepping, forget_loop
 from ckad.trace.source.control.filled import certain_array
 from ckad.trace.source.control.flow import OF_LOOPS, Flow
 from ckad.trace.source.control.loops import StagedLoop
@@ -181,6 +181,7 @@ class _For:
     def _peeled(self) -> Flow | None:
         """The first step alone, since what it starts from is of another kind; then the others."""
         flow = self.step(0)
+        forget_loop(self.node, current())
         if flow is not None and not flow.always(Flow.CONTINUE):
             return self._others(flow)
         return self._from(1).run(peels=False)
@@ -322,6 +323,7 @@ class _While:
     def _peeled(self) -> Flow | None:
         """The first step alone, since what it starts from is of another kind; then the others."""
         flow = self.step()
+        forget_loop(self.node, current())
         if flow is not None and not flow.always(Flow.CONTINUE):
             return branches.run_on_from(self.node, lambda _: self._from_test(), flow, 1)
         goes = self.goes_on()

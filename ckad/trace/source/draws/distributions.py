@@ -36,7 +36,7 @@ _ONE_NUMBER = {
 def draw_by_scipy(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """What ``distribution.rvs(...)`` gives; NotImplemented for any other call, and where SciPy may
     draw now."""
-    owner = getattr(callee, "__self__", None)
+    owner: Any = getattr(callee, "__self__", None)
     if getattr(callee, "__name__", "") != "rvs":
         return NotImplemented
     if not type(owner).__module__.startswith("scipy.stats"):

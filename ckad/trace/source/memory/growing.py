@@ -32,6 +32,10 @@ from ckad.trace.values.tracer import Tracer, fresh, lift, value
 
 #: Larger buffers are not made.
 MOST_BYTES = 1 << 31
+#: Space to begin with, until it is known how much is appended.
+GUESS = 64
+#: Space where nothing bounds what is appended, and its most bytes: the program stops at its end.
+ASSUMED, ASSUMED_BYTES = 1 << 13, 1 << 25
 
 
 class Step(NamedTuple):
@@ -152,6 +156,11 @@ def in_branch(key: Key, before: Any, sides: Sequence[Any], error: BaseException)
         check_growth(key, before, side, error, is_final=False)
 
 
+def assumed_rows(nbytes: int, most: int = ASSUMED) -> int | None:
+    most = min(most, ASSUMED_BYTES // nbytes)
+    return most if most > GUESS else None
+
+
 class ArrayHouse:
     """The buffer of one array, around one loop."""
 
@@ -170,6 +179,7 @@ class ArrayHouse:
         self.length: int = self.before.shape[self.step.axis]
         self.space = self.step.rows * int(min(most, guess))
         self.buffer: Buffer | None = None
+        self.is_bounded = True  # by what is known of the loop
         self.copied: set[Source] = set()  # lines that make longer arrays for themselves alone
 
     @property
@@ -185,6 +195,7 @@ class ArrayHouse:
             return
         rows = self._rows()
         self.buffer = Buffer(rows, self.step.axis, self.length, self._note, self.copied)
+        self.buffer.is_bounded = self.is_bounded
         grown = Grown(self.buffer, self.length)
         self.buffer.set_tip(grown)
         self._bind(grown)
@@ -230,6 +241,14 @@ class ArrayHouse:
             return False, max(most - self.length, 0)
         space = length * growth.pushed if growth.pushed else 0.0
         return False, int(space) if math.isfinite(space) else None
+
+    def assumed(self) -> int | None:
+        """The space where nothing tells how much is appended; None if that is too little."""
+        whole = self.step.slot.type
+        row = np.delete(whole.shape, self.step.axis)
+        self.is_bounded = False
+        nbytes = max(math.prod(map(int, row)) * whole.numpy.itemsize, 1)
+        return assumed_rows(nbytes, 2 * ASSUMED)  # more steps than what is recorded as it runs
 
 
 class Tips:

@@ -27,7 +27,15 @@ from ckad.trace.source.memory.contents import (
     is_unhoused,
     length_unknown,
 )
-from ckad.trace.source.memory.growing import MOST_BYTES, ArrayHouse, Growing, Outgrown
+from ckad.trace.source.memory.growing import (
+    ASSUMED_BYTES,
+    GUESS,
+    MOST_BYTES,
+    ArrayHouse,
+    Growing,
+    Outgrown,
+    assumed_rows,
+)
 from ckad.trace.source.memory.keyed import Keyed, build
 from ckad.trace.source.memory.rows.kinds import Kind, kind_of_all
 from ckad.trace.source.memory.rows.numbered import Rows, span_of
@@ -36,10 +44,6 @@ from ckad.trace.source.names.frame import Key, Region, Unclear, depth_of, region
 from ckad.trace.source.names.region import Growth
 from ckad.trace.values.tracer import fresh, value
 
-#: Space to begin with, until it is known how much is appended.
-GUESS = 64
-#: Space where nothing bounds what is appended, and its most bytes: the program stops at its end.
-ASSUMED, ASSUMED_BYTES = 1 << 13, 1 << 25
 NONE: Mapping[int, int] = MappingProxyType({})
 
 
@@ -162,8 +166,7 @@ class House(ContainerHouse):
         if kind is None:
             return None
         each = max(kind.nbytes, 1)
-        most = min(ASSUMED, ASSUMED_BYTES // each)
-        return most if most > GUESS else None
+        return assumed_rows(each)
 
 
 class KeyedHouse(ContainerHouse):
@@ -322,7 +325,7 @@ class Housing:
                 continue
             growth = grown.get(house.growth_mark, Growth())
             is_ring, space = house.room(growth, length, most.get(house.growth_mark))
-            if space is None and isinstance(house, House):
+            if space is None:
                 space = house.assumed()
             if space is None:
                 self.refuse(house)

@@ -202,3 +202,20 @@ class Findings:
         """Whether the loop only ends where its body leaves it: ``while True``."""
         node = self.steps.node
         return isinstance(node, ast.While) and isinstance(node.test, ast.Constant)
+
+
+def forget_loop(node: ast.For | ast.While, around: Trace) -> None:
+    """Begin a loop, and those within, as if nothing were known: what it starts with is of another
+    kind now."""
+    nodes = set(ast.walk(node))
+    for known in (around.known_carries, around.known_writes):
+        for place in [p for p in known if _node_of(p) in nodes]:
+            del known[place]
+    for inner in nodes & set(around.known_loops):
+        del around.known_loops[inner]
+
+
+def _node_of(place: Any) -> Any:
+    while isinstance(place, tuple):
+        place = place[0]
+    return place
