@@ -7,7 +7,7 @@ outside has the density 0, and parameters out of their ranges give NaN, as in Sc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,23 +17,9 @@ from scipy import special
 from ckad.place import at_place
 from ckad.trace.arrays import Array, own, retyped, traced
 from ckad.trace.dispatch import implements, reject
+from ckad.trace.numpy.scipy.more_distributions import MORE, Distribution, Formula
 
-Formula = Callable[..., Any]
 LOG_2PI = math.log(2.0 * math.pi)
-
-
-class Distribution(NamedTuple):
-    """Formulas of z = (x - loc) / scale and the shapes, for z in the support."""
-
-    shapes: str
-    logpdf: Formula
-    cdf: Formula
-    sf: Formula
-    support: tuple[float, float] = (-math.inf, math.inf)
-    inside: float = 0.0  # a number in the support, where derivatives are finite
-    logcdf: Formula | None = None
-    logsf: Formula | None = None
-    discrete: bool = False
 
 
 def _student(z: Any, df: Any) -> Any:
@@ -61,12 +47,14 @@ TABLE: dict[Any, Distribution] = {
         sf=lambda z: special.ndtr(-z),
         logcdf=lambda z: special.log_ndtr(z),
         logsf=lambda z: special.log_ndtr(-z),
+        ppf=lambda q: special.ndtri(q),
     ),
     scipy.stats.t: Distribution(
         "df",
         logpdf=_student,
         cdf=lambda z, df: special.stdtr(df, z),
         sf=lambda z, df: special.stdtr(df, -z),
+        ppf=lambda q, df: special.stdtrit(df, q),
     ),
     scipy.stats.expon: Distribution(
         "",
@@ -76,6 +64,7 @@ TABLE: dict[Any, Distribution] = {
         logsf=lambda z: -z,
         support=(0.0, math.inf),
         inside=1.0,
+        ppf=lambda q: -np.log1p(-q),
     ),
     scipy.stats.uniform: Distribution(
         "",
@@ -84,6 +73,7 @@ TABLE: dict[Any, Distribution] = {
         sf=lambda z: 1.0 - z,
         support=(0.0, 1.0),
         inside=0.5,
+        ppf=lambda q: q,
     ),
     scipy.stats.lognorm: Distribution(
         "s",
@@ -94,6 +84,7 @@ TABLE: dict[Any, Distribution] = {
         inside=1.0,
         logcdf=lambda z, s: special.log_ndtr(np.log(z) / s),
         logsf=lambda z, s: special.log_ndtr(-np.log(z) / s),
+        ppf=lambda q, s: np.exp(s * special.ndtri(q)),
     ),
     scipy.stats.gamma: Distribution(
         "a",
@@ -102,6 +93,7 @@ TABLE: dict[Any, Distribution] = {
         sf=lambda z, a: special.gammaincc(a, z),
         support=(0.0, math.inf),
         inside=1.0,
+        ppf=lambda q, a: special.gammaincinv(a, q),
     ),
     scipy.stats.chi2: Distribution(
         "df",
@@ -110,6 +102,7 @@ TABLE: dict[Any, Distribution] = {
         sf=lambda z, df: special.gammaincc(0.5 * df, 0.5 * z),
         support=(0.0, math.inf),
         inside=1.0,
+        ppf=lambda q, df: 2.0 * special.gammaincinv(0.5 * df, q),
     ),
     scipy.stats.beta: Distribution(
         "a b",
@@ -118,6 +111,7 @@ TABLE: dict[Any, Distribution] = {
         sf=lambda z, a, b: special.betainc(b, a, 1.0 - z),
         support=(0.0, 1.0),
         inside=0.5,
+        ppf=lambda q, a, b: special.betaincinv(a, b, q),
     ),
     scipy.stats.poisson: Distribution(
         "mu",
@@ -127,9 +121,10 @@ TABLE: dict[Any, Distribution] = {
         support=(0.0, math.inf),
         discrete=True,
     ),
+    **MORE,
 }
-#: Parameters that may be 0 and, of a distribution on integers, any number.
-MAY_BE_ZERO = {"mu"}
+#: Parameters that may be 0, and of a distribution on integers any number; those that are chances.
+MAY_BE_ZERO, CHANCES = {"mu", "n_trials", "p_trial"}, {"p", "p_trial"}
 
 
 class _Point(NamedTuple):
@@ -151,6 +146,8 @@ def _point(d: Distribution, x: Any, args: Sequence[Any], options: dict[str, Any]
     valid = scale > 0
     for name, shape in zip(given, shapes, strict=True):
         valid = np.logical_and(valid, shape >= 0 if name in MAY_BE_ZERO else shape > 0)
+        if name in CHANCES:
+            valid = np.logical_and(valid, shape <= 1)
     divisor = np.where(scale > 0, scale, 1.0)
     z = (x - loc) / divisor
     valid = np.logical_and(valid, np.logical_not(np.isnan(z)))
@@ -204,6 +201,22 @@ def _distribution(d: Distribution, formula: Formula, below: float, above: float)
     return function
 
 
+def _quantile(d: Distribution, formula: Formula) -> Formula:
+    """Where the distribution function is q; the ends of the support at 0 and 1."""
+
+    def ppf(q: Any, *args: Any, **options: Any) -> Array:
+        given = _parameters(d, args, options)
+        p = _point(d, d.inside, args, options)
+        q = _floats(q)
+        inside = np.logical_and(q > 0.0, q < 1.0)
+        z = formula(np.where(inside, q, 0.5), *p.shapes)
+        ends = np.where(np.equal(q, 0.0), d.support[0], np.where(np.equal(q, 1.0), d.support[1], np.nan))
+        found = np.where(inside, z, ends) * p.scale + _floats(given["loc"])
+        return own(np.where(p.valid, found, np.nan))
+
+    return ppf
+
+
 def _log(formula: Formula) -> Formula:
     return lambda *xs: np.log(formula(*xs))
 
@@ -215,6 +228,8 @@ for _scipy, _d in TABLE.items():
     implements(_scipy.cdf)(_distribution(_d, _d.cdf, 0.0, 1.0))
     implements(_scipy.sf)(_distribution(_d, _d.sf, 1.0, 0.0))
     implements(_scipy.logcdf)(_distribution(_d, _d.logcdf or _log(_d.cdf), -math.inf, 0.0))
+    if _d.ppf is not None:
+        implements(_scipy.ppf)(_quantile(_d, _d.ppf))
     implements(_scipy.logsf)(_distribution(_d, _d.logsf or _log(_d.sf), 0.0, -math.inf))
 
 

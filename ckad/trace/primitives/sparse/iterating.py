@@ -92,21 +92,11 @@ def _refused(name: str, remedy: str) -> Callable[..., Any]:
     return refuse
 
 
-_SYMMETRIC = "scipy.sparse.linalg.cg, gmres or bicgstab take the same arguments"
 for _name, _remedy in {
-    "minres": _SYMMETRIC,
-    "lgmres": _SYMMETRIC,
-    "gcrotmk": _SYMMETRIC,
-    "qmr": _SYMMETRIC,
-    "tfqmr": _SYMMETRIC,
-    "bicg": _SYMMETRIC,
-    "cgs": _SYMMETRIC,
     "lsqr": "np.linalg.lstsq(A.toarray(), b), or spsolve((A.T @ A).tocsc(), A.T @ b)",
     "lsmr": "np.linalg.lstsq(A.toarray(), b), or spsolve((A.T @ A).tocsc(), A.T @ b)",
     "eigs": "np.linalg.eig(A.toarray()) gives all of them",
-    "eigsh": "np.linalg.eigh(A.toarray()) gives all of them, ascending",
-    "lobpcg": "np.linalg.eigh(A.toarray()) gives all of them, ascending",
-    "svds": "np.linalg.svd(A.toarray(), full_matrices=False) gives all of them",
+    "lobpcg": "scipy.sparse.linalg.eigsh(A, k), or np.linalg.eigh(A.toarray())",
     "expm": "scipy.linalg.expm(A.toarray())",
     "inv": "spsolve(A, b) for A^-1 b, or np.linalg.inv(A.toarray())",
     "onenormest": "abs(A).sum(axis=0) and its largest",

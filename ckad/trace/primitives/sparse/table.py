@@ -8,7 +8,8 @@ from ckad.trace.primitives.sparse import (
     operators,
     products,
     solving,
+    spectra,
 )
 
 #: Those that hold rows of the table.
-MODULES = (operators, products, methods, making, assembling, solving, iterating)
+MODULES = (operators, products, methods, making, assembling, solving, iterating, spectra)
