@@ -43,11 +43,11 @@ def test_a_parameter_that_is_found_has_its_closed_form():
     def wave_number(length):
         found = solve_bvp(
             lambda x, y, p: np.vstack((y[1], -(p[0] ** 2) * y[0])),
-            lambda a, b, p: np.array([a[0], b[0], a[1] - p[0]]),
+            lambda a, b, p: np.array([a[0], b[0], a[1] - 0.5 * p[0]]),
             X * length,
             np.array([[0.0, 1.0, 0.0, -1.0, 0.0], [0.0] * 5]),
             p=[6.0],
-            tol=1e-6,
+            tol=1e-8,
         )
         return found.p[0]
 

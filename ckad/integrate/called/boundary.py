@@ -26,8 +26,9 @@ from ckad.transforms.primitives.closed import Closed
 from ckad.transforms.primitives.implicit import FAILED, root_of
 
 Function = Callable[..., Any]
-#: Nodes of a mesh, and unknowns on it, that are taken where fewer nodes are given.
-NODES, UNKNOWNS = 501, 4000
+#: Nodes of a mesh (the most that SciPy takes, if it is not told), and unknowns on it, that are
+#: taken where fewer nodes are given.
+NODES, UNKNOWNS = 1001, 4000
 #: Meshes that are tried.
 TURNS = 10
 #: Newton's steps, how often one is halved, and how exactly the equations have to hold.
