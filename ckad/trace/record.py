@@ -14,110 +14,24 @@ from ckad.errors import AliasError, CkadError, TraceError, UnknownLengthError
 from ckad.place import Source, at_place
 from ckad.tape.tape import Tape
 from ckad.tape.types import type_of
-from ckad.trace import dispatch
+from ckad.trace import dispatch, modules
 from ckad.trace.arrays import Deferred, made_whole, stopping
-from ckad.trace.bodies import loops
 from ckad.trace.memory.context import MOST_AS_RUN, Given, Trace, WrittenOut, current, open_trace
 from ckad.trace.memory.known import MOST_ELEMENTS, depends_on_arguments, held_against
 from ckad.trace.memory.layout import layout, layout_of_part
 from ckad.trace.memory.opened import stack
 from ckad.trace.memory.storage import Storage
-from ckad.trace.numpy import (
-    calculus,
-    einsum,
-    fourier,
-    grids,
-    info,
-    linalg,
-    order,
-    picking,
-    spectra,
-    statistics,
-    table,
-    windows,
-)
-from ckad.trace.numpy import join as join_formulas
-from ckad.trace.numpy import shape as shape_formulas
 from ckad.trace.overlap import sharing
-from ckad.trace.primitives import complex as complex_
-from ckad.trace.primitives import (
-    creation,
-    elementwise,
-    fields,
-    index,
-    join,
-    layouts,
-    methods,
-    part,
-    products,
-    rearrange,
-    reduce,
-    scalars,
-    select,
-    shape,
-    short,
-    sparse,
-    ufunc_methods,
-)
 from ckad.trace.source import follow
 from ckad.trace.source.control.recalled.guesses import attempted
-from ckad.trace.source.control.sequences import iteration
 from ckad.trace.source.names.bindings import clear
 from ckad.trace.source.outside.clock import computed
 from ckad.trace.source.outside.watch import watch
-from ckad.trace.values import apply
 from ckad.trace.values.apply import astype
 from ckad.trace.values.tracer import Tracer, concrete, fresh, localise, value
 
-#: Their rows make up the table.
-MODULES = (
-    *(apply, loops, elementwise, ufunc_methods, index, shape, reduce, join, products, rearrange),
-    *(creation, select, methods, scalars),
-    *(calculus, einsum, grids, info, join_formulas, linalg, order, picking, shape_formulas),
-    *(spectra, statistics, table, windows),
-    *layouts.MODULES,
-    *part.MODULES,
-    *complex_.MODULES,
-    *fields.MODULES,
-    *short.MODULES,
-    sparse,
-    *(fourier, iteration),
-)
-#: The modules of SciPy's packages, which take long to load.
-_OF_SCIPY = {
-    "fft": "fourier",
-    "fftpack": "fourier",
-    "integrate": "filters",
-    "interpolate": "interpolate splines",
-    "linalg": "dense.matrices dense.factors dense.banded dense.functions",
-    "ndimage": "filters images.samples images.ranks images.edges images.morphology images.labels",
-    "signal": "filters signals periodograms images.ranks",
-    "spatial": "distances",
-    "special._": "special orthogonal",  # its Python functions
-    "stats": "distributions",
-    "stats._multivariate": "multivariate",
-}
-dispatch.later("numpy.polynomial", "ckad.trace.numpy.polynomials.series")
-for _package, _names in _OF_SCIPY.items():
-    dispatch.later(f"scipy.{_package}", *(f"ckad.trace.numpy.scipy.{x}" for x in _names.split()))
-dispatch.later(
-    "scipy.special",
-    "ckad.trace.primitives.special",
-    "ckad.trace.primitives.complex.error_functions",
-    "ckad.trace.numpy.scipy.special_ufuncs",
-    "ckad.trace.numpy.scipy.orthogonal",
-)
-dispatch.later(
-    "scipy.integrate",
-    *(f"ckad.integrate.called.{x}" for x in ("solvers", "quadrature", "boundary")),
-)
-dispatch.later(
-    *("scipy.optimize", "ckad.optimize.zeros", "ckad.optimize.minima", "ckad.optimize.fits"),
-    "ckad.optimize.linear",
-)
-dispatch.later("scipy.linalg", "ckad.trace.source.library.riccati")
-dispatch.later("statistics", "ckad.trace.source.library.samples")  # Python's own
-dispatch.later("numpy.testing", "ckad.trace.source.library.asserted")
+#: The rows of these are in the table before anything is recorded.
+MODULES = modules.MODULES
 
 
 class Arguments(NamedTuple):

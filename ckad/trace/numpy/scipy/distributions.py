@@ -210,7 +210,9 @@ def _quantile(d: Distribution, formula: Formula) -> Formula:
         q = _floats(q)
         inside = np.logical_and(q > 0.0, q < 1.0)
         z = formula(np.where(inside, q, 0.5), *p.shapes)
-        ends = np.where(np.equal(q, 0.0), d.support[0], np.where(np.equal(q, 1.0), d.support[1], np.nan))
+        ends = np.where(
+            np.equal(q, 0.0), d.support[0], np.where(np.equal(q, 1.0), d.support[1], np.nan)
+        )
         found = np.where(inside, z, ends) * p.scale + _floats(given["loc"])
         return own(np.where(p.valid, found, np.nan))
 

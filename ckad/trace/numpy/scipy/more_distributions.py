@@ -1,4 +1,4 @@
-"""What a distribution of ``scipy.stats`` is, and those of engineering, of extremes and of counts."""
+"""A distribution of ``scipy.stats``, and those of engineering, of extremes and of counts."""
 
 from __future__ import annotations
 
