@@ -269,7 +269,9 @@ class NestWriter:
         """The walk of a flat nest does not ask where in the box it is."""
         return tuple((0, n) for n in self.nest.shape) if self.shape.flat else box
 
-    def _add(self, place: Value, term: Value, at: Value, counted: Value | None, lane: Value) -> None:
+    def _add(
+        self, place: Value, term: Value, at: Value, counted: Value | None, lane: Value
+    ) -> None:
         b = self.b
         before = b.load(place)
         if not isinstance(term.type, ir.VectorType):

@@ -30,6 +30,7 @@ from numba.extending import get_cython_function_address
 
 from ckad import cache, locks
 from ckad.cache import Cache
+from ckad.engines.native.ir.alike import shared
 from ckad.engines.native.rows.calls import PART, SYMBOL
 from ckad.engines.native.running import routines
 from ckad.rules.numbers import special
@@ -153,7 +154,7 @@ def _compile(key: bytes, build: Callable[[], Source]) -> Library:
     start = time.perf_counter()
     source = build()
     source, facts = source if isinstance(source, tuple) else (source, "")
-    code = _code(str(source), facts)
+    code = _code(shared(str(source)), facts)
     library = _load(code, time.perf_counter() - start, cached=False)
     _to_disk(key, code)
     return library
