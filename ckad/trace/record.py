@@ -93,6 +93,7 @@ _OF_SCIPY = {
     "ndimage": "filters images ranks",
     "signal": "filters signals periodograms ranks",
     "spatial": "distances",
+    "spatial.transform": "rotations",
     "special._": "special",  # its Python functions
     "stats": "distributions",
     "stats._multivariate": "multivariate",
