@@ -68,6 +68,7 @@ _OF_SCIPY = {
     "ndimage": "filters images.samples images.ranks images.edges images.morphology images.labels",
     "signal": "filters signals periodograms images.ranks",
     "spatial": "distances",
+    "spatial.transform": "rotations",
     "special._": "special orthogonal",  # its Python functions
     "stats": "distributions",
     "stats._multivariate": "multivariate",
