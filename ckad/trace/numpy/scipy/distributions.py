@@ -120,11 +120,10 @@ TABLE: dict[Any, Distribution] = {
         sf=lambda k, mu: special.gammainc(np.floor(k) + 1.0, mu),
         support=(0.0, math.inf),
         discrete=True,
+        may_be_zero="mu",
     ),
     **MORE,
 }
-#: Parameters that may be 0, and of a distribution on integers any number; those that are chances.
-MAY_BE_ZERO, CHANCES = {"mu", "n_trials", "p_trial"}, {"p", "p_trial"}
 
 
 class _Point(NamedTuple):
@@ -145,9 +144,11 @@ def _point(d: Distribution, x: Any, args: Sequence[Any], options: dict[str, Any]
     )
     valid = scale > 0
     for name, shape in zip(given, shapes, strict=True):
-        valid = np.logical_and(valid, shape >= 0 if name in MAY_BE_ZERO else shape > 0)
-        if name in CHANCES:
+        valid = np.logical_and(valid, shape >= 0 if name in d.may_be_zero.split() else shape > 0)
+        if name in d.chances.split():
             valid = np.logical_and(valid, shape <= 1)
+        if name in d.whole.split():
+            valid = np.logical_and(valid, np.equal(shape, np.floor(shape)))
     divisor = np.where(scale > 0, scale, 1.0)
     z = (x - loc) / divisor
     valid = np.logical_and(valid, np.logical_not(np.isnan(z)))
@@ -210,7 +211,9 @@ def _quantile(d: Distribution, formula: Formula) -> Formula:
         q = _floats(q)
         inside = np.logical_and(q > 0.0, q < 1.0)
         z = formula(np.where(inside, q, 0.5), *p.shapes)
-        ends = np.where(np.equal(q, 0.0), d.support[0], np.where(np.equal(q, 1.0), d.support[1], np.nan))
+        ends = np.where(
+            np.equal(q, 0.0), d.support[0], np.where(np.equal(q, 1.0), d.support[1], np.nan)
+        )
         found = np.where(inside, z, ends) * p.scale + _floats(given["loc"])
         return own(np.where(p.valid, found, np.nan))
 
