@@ -70,7 +70,7 @@ _OF_SCIPY = {
     "spatial": "distances",
     "spatial.transform": "rotations",
     "special._": "special orthogonal",  # its Python functions
-    "stats": "distributions",
+    "stats": "distributions moments",
     "stats._multivariate": "multivariate",
 }
 dispatch.later("numpy.polynomial", "ckad.trace.numpy.polynomials.series")
