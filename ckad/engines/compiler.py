@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeAlias
 import llvmlite.binding as llvm
 import numba
 from llvmlite import ir
-from llvmlite.binding.newpassmanagers import ModulePassManager, NewPassManager
+from llvmlite.binding.newpassmanagers import NewPassManager
 from numba.core.codegen import get_host_cpu_features
 from numba.extending import get_cython_function_address
 
@@ -213,20 +213,22 @@ def _optimised(text: str, vectorises: bool = False) -> Iterator[Any]:
         options = llvm.create_pipeline_tuning_options(speed_level=1 if is_long else OPT)
         # Programs come in vectors. Looking for more takes nine tenths of the time and finds little.
         options.slp_vectorization, options.loop_vectorization = False, vectorises
-        _run_passes(module, llvm.create_pass_builder(machine, options))
+        builder = llvm.create_pass_builder(machine, options)
         if is_long:
-            _select_quickly(module)
+            _select_quickly(module, builder)
+        _run_passes(builder.getModulePassManager(), module, builder)
+        if is_long:  # what was inlined may have made others so
+            _select_quickly(module, builder)
         yield module
 
 
-def _run_passes(module: Any, builder: Any) -> None:
-    passes = builder.getModulePassManager()
+def _run_passes(passes: Any, over: Any, builder: Any) -> None:
     try:
-        passes.run(module, builder)
+        passes.run(over, builder)
     finally:
         # The class of llvmlite's object inherits an empty _dispose before the one that frees what
         # the passes keep, some 200 kB.
-        if ModulePassManager._dispose is not NewPassManager._dispose:
+        if type(passes)._dispose is not NewPassManager._dispose:
             NewPassManager._dispose(passes)
             passes.detach()
 
@@ -236,10 +238,18 @@ def _is_long(text: str) -> bool:
     return any(stop - start > LONG for start, stop in itertools.pairwise([0, *labels]))
 
 
-def _select_quickly(module: Any) -> None:
-    """The functions with blocks so long that good code for them takes longer than they run."""
+def _select_quickly(module: Any, builder: Any) -> None:
+    """The functions with blocks so long that good code for them takes longer than they run.
+
+    Three passes do for them what is worth it: what else there is takes a hundred times as long.
+    """
     for function in module.functions:
         if any(sum(1 for _ in block.instructions) > VERY_LONG for block in function.blocks):
+            passes = llvm.create_new_function_pass_manager()
+            passes.add_sroa_pass()
+            passes.add_instruction_combine_pass()
+            passes.add_simplify_cfg_pass()
+            _run_passes(passes, function, builder)
             function.add_function_attribute("noinline")
             function.add_function_attribute("optnone")
 

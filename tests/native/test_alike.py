@@ -8,7 +8,7 @@ import pytest
 import ckad
 from ckad import cache
 from ckad.engines.native.ir import alike
-from ckad.engines.native.running import compiler
+from ckad.engines.native.running.compiler import COMPILER
 
 
 def settle(x, rate):
@@ -61,7 +61,7 @@ def results(fun, n, options):
 def forget():
     ckad.clear_caches()
     gc.collect()
-    compiler._libraries.clear()
+    COMPILER.libraries.clear()
     cache._directory.cache_clear()
 
 

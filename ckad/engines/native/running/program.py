@@ -14,6 +14,7 @@ from llvmlite import ir
 from ckad.engines.actions import Slots
 from ckad.engines.blas import calls_blas
 from ckad.engines.compiler import Library
+from ckad.engines.native.ir.alike import shared
 from ckad.engines.native.ir.element import Array
 from ckad.engines.native.ir.hooks import write_bare_entry, write_entry
 from ckad.engines.native.ir.unit import Buffer, Unit
@@ -154,10 +155,10 @@ def _writer(keeps_all: bool) -> Writer:
     return Writer(ir.Module("ckad"), WITH_BODIES, keeps_all)
 
 
-def _build(tape: Tape, keeps_all: bool) -> tuple[ir.Module, str]:
+def _build(tape: Tape, keeps_all: bool) -> tuple[str, str]:
     writer = _writer(keeps_all)
     facts = _write(writer, tape)
-    return writer.module, json.dumps(asdict(facts))
+    return shared(str(writer.module)), json.dumps(asdict(facts))
 
 
 def _write(writer: Writer, tape: Tape) -> Facts:
