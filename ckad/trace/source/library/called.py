@@ -92,6 +92,10 @@ def thawed(callee: Any, args: Any, options: Any) -> Any:
     if is_distribution(callee) and holds_tracer([*args, *options.values()]):
         return iterations.Frozen, (callee, tuple(args), dict(options)), {}
     owner: Any = getattr(callee, "__self__", None)
+    if type(owner).__module__.startswith("scipy.spatial.transform") and holds_tracer([*args]):
+        made_of = dispatch.cell(getattr(type(owner), "from_quat", None))
+        if made_of is not None:
+            return getattr(made_of(owner.as_quat()), callee.__name__), args, options
     if type(owner).__module__.startswith("numba.experimental") and holds_tracer([*args]):
         raise UnsupportedFunctionError(
             at_place(
