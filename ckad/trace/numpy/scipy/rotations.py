@@ -164,7 +164,7 @@ def _wrapped(angle: Array) -> Array:
     return angle + np.where(below, 2 * np.pi, 0.0) - np.where(above, 2 * np.pi, 0.0)
 
 
-# --- made of ---------------------------------------------------------------------------------------
+# --- made of -----------------------------------------------------------------------------------
 
 
 @implements(Rotation.from_quat)
@@ -187,12 +187,9 @@ def from_rotvec(rotvec: Any, degrees: bool = False) -> Turns:
 
 @implements(Rotation.from_euler)
 def from_euler(seq: str, angles: Any, degrees: bool = False) -> Turns:
-    if not (
-        1 <= len(seq) <= 3 and (seq.islower() or seq.isupper()) and set(seq.lower()) <= {*"xyz"}
-    ):
-        raise ValueError(
-            at_place(f"Expected axis specification of 1 to 3 of xyz or XYZ, got {seq}")
-        )
+    names = set(seq) <= {*"xyz"} or set(seq) <= {*"XYZ"}
+    if not names or not 1 <= len(seq) <= 3:
+        raise ValueError(at_place(f"Expected 1 to 3 axes of xyz or of XYZ, got {seq!r}"))
     x = traced(angles) * 1.0
     x = np.deg2rad(x) if degrees else x
     x = x if x.ndim else x[None]
@@ -212,8 +209,9 @@ def from_euler(seq: str, angles: Any, degrees: bool = False) -> Turns:
 
 @implements(Rotation.from_matrix)
 def from_matrix(matrix: Any, *, assume_valid: bool = False) -> Turns:
-    """That of the nearest rotation."""
+    """That of the nearest rotation; NaN of a matrix without one."""
     m = traced(matrix) * 1.0
+    m = np.where(np.linalg.det(m)[..., None, None] > 0, m, np.nan)
     for _ in range(0 if assume_valid else _NEWTON):
         m = 0.5 * (m + np.swapaxes(np.linalg.inv(m), -1, -2))
     diagonal = [m[..., k, k] for k in range(3)]
