@@ -164,3 +164,13 @@ def test_arrays_of_texts_are_not_written():
 
     with pytest.raises(UnrecordableError, match=r"test_object_arrays.py.*array of texts"):
         ckad.jit(renamed, engine="vm")(1.1)
+
+
+def test_several_axes_are_refused_with_what_to_write():
+    def grid(x):
+        cells = np.empty((2, 3), dtype=object)
+        cells[0, 1] = x
+        return cells[0, 1] ** 2
+
+    with pytest.raises(UnrecordableError, match=r"grid\[i\]\[j\]"):
+        ckad.grad(grid)(1.5)
