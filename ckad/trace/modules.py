@@ -67,8 +67,7 @@ _OF_SCIPY = {
     "linalg": "dense.matrices dense.factors dense.banded dense.functions",
     "ndimage": "filters images.samples images.ranks images.edges images.morphology images.labels",
     "signal": "filters signals periodograms images.ranks",
-    "spatial": "distances",
-    "spatial.transform": "rotations",
+    "spatial": "distances rotations",
     "special._": "special orthogonal",  # its Python functions
     "stats": "distributions moments",
     "stats._multivariate": "multivariate",

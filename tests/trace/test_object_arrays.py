@@ -186,3 +186,13 @@ def test_an_array_is_no_condition_and_keeps_its_length(asked):
         f(1.1)
     with pytest.raises(ValueError, match=r"test_object_arrays.py.*(ambiguous|cannot)"):
         ckad.jit(f, engine="vm")(1.1)
+
+
+def test_several_axes_are_refused_with_what_to_write():
+    def grid(x):
+        cells = np.empty((2, 3), dtype=object)
+        cells[0, 1] = x
+        return cells[0, 1] ** 2
+
+    with pytest.raises(UnrecordableError, match=r"grid\[i\]\[j\]"):
+        ckad.grad(grid)(1.5)

@@ -53,6 +53,13 @@ def maker(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Callable
         return None
     if callee in _FILLED and _length(args[0]) is not None:
         return lambda shape, dtype: _noted([_FILLED[callee]] * (_length(shape) or 0))
+    if callee in _FILLED and isinstance(args[0], (tuple, list)) and len(args[0]) > 1:
+        raise UnrecordableError(
+            at_place(
+                "an array of objects (dtype=object) of several axes is made. Keep the objects in "
+                "a list of lists, grid[i][j], or in a dict, grid[i, j], and numbers in an array."
+            )
+        )
     if callee not in _FILLED and type(args[0]) in (list, tuple):
         read(args[0])
         if all(is_passing(x) or hasattr(x, "__dict__") for x in args[0]):
