@@ -69,7 +69,7 @@ _OF_SCIPY = {
     "signal": "filters signals periodograms images.ranks",
     "spatial": "distances",
     "special._": "special orthogonal",  # its Python functions
-    "stats": "distributions",
+    "stats": "distributions moments",
     "stats._multivariate": "multivariate",
 }
 dispatch.later("numpy.polynomial", "ckad.trace.numpy.polynomials.series")

@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy import ndimage, signal, spatial
+from scipy import interpolate, ndimage, signal, spatial
 
 import ckad
 from ckad.errors import AsRunWarning, CarryError, CkadError, UnrecordableError
@@ -361,6 +361,8 @@ def test_integers_of_functions_without_a_rule(f):
         ),
         lambda p: float(spatial.KDTree(POINTS * p).query(POINTS, p=1.0)[0][0]),
         lambda p: spatial.KDTree(POINTS * p).maxes.sum(),
+        lambda p: np.sum(np.asarray(spatial.ConvexHull(POINTS * p).equations)),
+        lambda p: interpolate.Rbf(POINTS[:, 0] * p[0], POINTS[:, 1])(0.3),
         lambda p: (spatial.ConvexHull(POINTS * p).equations @ np.ones(3)).sum(),
     ],
 )

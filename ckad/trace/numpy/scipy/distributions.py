@@ -120,11 +120,10 @@ TABLE: dict[Any, Distribution] = {
         sf=lambda k, mu: special.gammainc(np.floor(k) + 1.0, mu),
         support=(0.0, math.inf),
         discrete=True,
+        may_be_zero="mu",
     ),
     **MORE,
 }
-#: Parameters that may be 0, and of a distribution on integers any number; those that are chances.
-MAY_BE_ZERO, CHANCES = {"mu", "n_trials", "p_trial"}, {"p", "p_trial"}
 
 
 class _Point(NamedTuple):
@@ -145,9 +144,11 @@ def _point(d: Distribution, x: Any, args: Sequence[Any], options: dict[str, Any]
     )
     valid = scale > 0
     for name, shape in zip(given, shapes, strict=True):
-        valid = np.logical_and(valid, shape >= 0 if name in MAY_BE_ZERO else shape > 0)
-        if name in CHANCES:
+        valid = np.logical_and(valid, shape >= 0 if name in d.may_be_zero.split() else shape > 0)
+        if name in d.chances.split():
             valid = np.logical_and(valid, shape <= 1)
+        if name in d.whole.split():
+            valid = np.logical_and(valid, np.equal(shape, np.floor(shape)))
     divisor = np.where(scale > 0, scale, 1.0)
     z = (x - loc) / divisor
     valid = np.logical_and(valid, np.logical_not(np.isnan(z)))

@@ -1,4 +1,4 @@
-"""A distribution of ``scipy.stats``, and those of engineering, of extremes and of counts."""
+"""What a distribution of ``scipy.stats`` is; those of engineering, extremes and counts."""
 
 from __future__ import annotations
 
@@ -26,15 +26,17 @@ class Distribution(NamedTuple):
     logsf: Formula | None = None
     discrete: bool = False
     ppf: Formula | None = None
+    may_be_zero: str = ""  # shapes that others have above 0
+    chances: str = ""  # shapes of at most 1
+    whole: str = ""  # shapes that are integers
 
 
 def _binomial(k: Any, n: Any, p: Any) -> Any:
-    """-inf where there are more than n; of numbers n that are whole."""
+    """-inf where there are more than n."""
     more = k > n
     few = np.where(more, 0.0, k)
     ways = special.gammaln(n + 1.0) - special.gammaln(few + 1.0) - special.gammaln(n - few + 1.0)
-    found = ways + special.xlogy(few, p) + special.xlog1py(n - few, -p)
-    return np.where(np.equal(n, np.floor(n)), np.where(more, -np.inf, found), np.nan)
+    return np.where(more, -np.inf, ways + special.xlogy(few, p) + special.xlog1py(n - few, -p))
 
 
 def _at_most(k: Any, n: Any, p: Any) -> Any:
@@ -42,8 +44,7 @@ def _at_most(k: Any, n: Any, p: Any) -> Any:
     all_of_them = k >= n
     few = np.where(all_of_them, 0.0, k)
     rest = np.where(all_of_them, 1.0, n - few)
-    found = np.where(all_of_them, 1.0, special.betainc(rest, few + 1.0, 1.0 - p))
-    return np.where(np.equal(n, np.floor(n)), found, np.nan)
+    return np.where(all_of_them, 1.0, special.betainc(rest, few + 1.0, 1.0 - p))
 
 
 def _more_than(k: Any, n: Any, p: Any) -> Any:
@@ -51,8 +52,7 @@ def _more_than(k: Any, n: Any, p: Any) -> Any:
     none = k >= n
     few = np.where(none, 0.0, k)
     rest = np.where(none, 1.0, n - few)
-    found = np.where(none, 0.0, special.betainc(few + 1.0, rest, p))
-    return np.where(np.equal(n, np.floor(n)), found, np.nan)
+    return np.where(none, 0.0, special.betainc(few + 1.0, rest, p))
 
 
 def _negative_binomial(k: Any, n: Any, p: Any) -> Any:
@@ -65,6 +65,13 @@ def _fisher(z: Any, dfn: Any, dfd: Any) -> Any:
     falling = 0.5 * (dfn + dfd) * np.log(dfd + dfn * z)
     rising = special.xlogy(0.5 * dfn - 1.0, z)
     return scale + rising - falling - special.betaln(0.5 * dfn, 0.5 * dfd)
+
+
+def _share(x: Any, y: Any) -> Any:
+    """x / (x + y), also of an infinite x"""
+    there = np.isinf(x)
+    x = np.where(there, 1.0, x)
+    return np.where(there, 1.0, x / (x + y))
 
 
 def _laplace(z: Any) -> Any:
@@ -109,7 +116,7 @@ MORE: dict[Any, Distribution] = {
     ),
     scipy.stats.rayleigh: Distribution(
         "",
-        logpdf=lambda z: np.log(z) - 0.5 * z * z,
+        logpdf=lambda z: np.log(np.minimum(z, 1e300)) - 0.5 * z * z,
         cdf=lambda z: -np.expm1(-0.5 * z * z),
         sf=lambda z: np.exp(-0.5 * z * z),
         support=ABOVE,
@@ -173,7 +180,7 @@ MORE: dict[Any, Distribution] = {
     scipy.stats.f: Distribution(
         "dfn dfd",
         logpdf=_fisher,
-        cdf=lambda z, m, n: special.betainc(0.5 * m, 0.5 * n, m * z / (m * z + n)),
+        cdf=lambda z, m, n: special.betainc(0.5 * m, 0.5 * n, _share(m * z, n)),
         sf=lambda z, m, n: special.betainc(0.5 * n, 0.5 * m, n / (m * z + n)),
         support=ABOVE,
         inside=1.0,
@@ -188,20 +195,25 @@ MORE: dict[Any, Distribution] = {
         ppf=lambda q, a: q ** (1.0 / a),
     ),
     scipy.stats.binom: Distribution(
-        "n_trials p_trial",
+        "n p",
         logpdf=_binomial,
         cdf=_at_most,
         sf=_more_than,
         support=ABOVE,
         discrete=True,
+        may_be_zero="n p",
+        chances="p",
+        whole="n",
     ),
     scipy.stats.bernoulli: Distribution(
-        "p_trial",
+        "p",
         logpdf=lambda k, p: special.xlogy(k, p) + special.xlog1py(1.0 - k, -p),
         cdf=lambda k, p: np.where(k < 1.0, 1.0 - p, 1.0),
         sf=lambda k, p: np.where(k < 1.0, p, 0.0),
         support=(0.0, 1.0),
         discrete=True,
+        may_be_zero="p",
+        chances="p",
     ),
     scipy.stats.nbinom: Distribution(
         "n p",
@@ -210,6 +222,7 @@ MORE: dict[Any, Distribution] = {
         sf=lambda k, n, p: special.betainc(np.floor(k) + 1.0, n, 1.0 - p),
         support=ABOVE,
         discrete=True,
+        chances="p",
     ),
     scipy.stats.geom: Distribution(
         "p",
@@ -219,5 +232,6 @@ MORE: dict[Any, Distribution] = {
         support=(1.0, math.inf),
         inside=1.0,
         discrete=True,
+        chances="p",
     ),
 }
