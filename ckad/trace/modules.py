@@ -64,13 +64,13 @@ _OF_SCIPY = {
     "fftpack": "fourier",
     "integrate": "filters",
     "interpolate": "interpolate splines",
-    "linalg": "dense.matrices dense.factors dense.banded dense.functions",
+    "linalg": "dense.matrices dense.factors dense.banded dense.functions dense.selected",
     "ndimage": "filters images.samples images.ranks images.edges images.morphology images.labels",
-    "signal": "filters signals periodograms images.ranks",
+    "signal": "filters signals periodograms responses images.ranks",
     "spatial": "distances rotations",
     "special._": "special orthogonal",  # its Python functions
-    "stats": "distributions moments",
-    "stats._multivariate": "multivariate",
+    "stats": "stats.distributions stats.moments",
+    "stats._multivariate": "stats.multivariate",
 }
 dispatch.later("numpy.polynomial", "ckad.trace.numpy.polynomials.series")
 for _package, _names in _OF_SCIPY.items():

@@ -19,7 +19,7 @@ from ckad.trace.arrays import (
     routine,
     traced,
 )
-from ckad.trace.dispatch import PLAIN, STATIC, Kinds, implements, reject
+from ckad.trace.dispatch import STATIC, Kinds, implements, reject
 from ckad.trace.numpy.linalg import (
     adjoint,
     cholesky,
@@ -186,10 +186,17 @@ def lu(a: Any, permute_l: bool = False) -> tuple[Array, ...]:
 
 @of_scipy(scipy.linalg.eigh)
 def linalg_eigh(
-    a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, type: int = 1
-) -> Any:
+    a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, type: int = 1,
+    subset_by_index: Any = None,
+) -> Any:  # fmt: skip
     """Of two matrices: A v = w B v by a Cholesky factor of B."""
     reject(type != 1, "scipy.linalg.eigh with type=")
+    if subset_by_index is not None:
+        first, last = (int(k) for k in subset_by_index)
+        found = linalg_eigh(a, b, lower=lower, eigvals_only=eigvals_only)
+        if eigvals_only:
+            return copied(found[..., first : last + 1])
+        return tuple(copied(x[..., first : last + 1]) for x in found)
     triangle = "L" if lower else "U"
     if b is None:
         return eigvalsh(a, triangle) if eigvals_only else tuple(eigh(a, triangle))
@@ -205,16 +212,12 @@ def linalg_eigh(
 
 
 @of_scipy(scipy.linalg.eigvalsh)
-def linalg_eigvalsh(a: Any, b: Any = None, *, lower: bool = True, type: int = 1) -> Array:
-    values: Array = linalg_eigh(a, b, lower=lower, eigvals_only=True, type=type)
+def linalg_eigvalsh(
+    a: Any, b: Any = None, *, lower: bool = True, type: int = 1, subset_by_index: Any = None
+) -> Array:
+    about = {"lower": lower, "type": type, "subset_by_index": subset_by_index}
+    values: Array = linalg_eigh(a, b, eigvals_only=True, **about)
     return values
-
-
-@of_scipy(scipy.linalg.eigh_tridiagonal, kind=(PLAIN,))
-def eigh_tridiagonal(d: Any, e: Any, eigvals_only: bool = False, select: Any = "a") -> Any:
-    reject(select != "a", "scipy.linalg.eigh_tridiagonal with select=")
-    whole = np.diag(floats(d)) + np.diag(floats(e), -1)
-    return eigvalsh(whole) if eigvals_only else tuple(eigh(whole))
 
 
 @of_scipy(scipy.linalg.eig)

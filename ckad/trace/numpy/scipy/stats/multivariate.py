@@ -12,7 +12,7 @@ from ckad.place import at_place
 from ckad.trace.arrays import Array, own, retyped, traced
 from ckad.trace.dispatch import implements
 from ckad.trace.numpy.scipy.dense.matrices import solve_triangular
-from ckad.trace.numpy.scipy.distributions import LOG_2PI
+from ckad.trace.numpy.scipy.stats.distributions import LOG_2PI
 
 
 def _floats(x: Any) -> Array:

@@ -17,7 +17,7 @@ from scipy import special
 from ckad.place import at_place
 from ckad.trace.arrays import Array, own, retyped, traced
 from ckad.trace.dispatch import implements, reject
-from ckad.trace.numpy.scipy.more_distributions import MORE, Distribution, Formula
+from ckad.trace.numpy.scipy.stats.table import MORE, Distribution, Formula
 
 LOG_2PI = math.log(2.0 * math.pi)
 

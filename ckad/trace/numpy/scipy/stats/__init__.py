@@ -1,0 +1,1 @@
+"""``scipy.stats``: distributions and samples."""
