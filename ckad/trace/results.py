@@ -32,8 +32,8 @@ class Result(Mapping[str, Any]):
         raise AttributeError(name if name.startswith("_") else self._lacking(name))
 
     def _lacking(self, name: str) -> str:
-        remedy = self.remedies.get(name, f"It has {', '.join(vars(self))}.")
-        return at_place(f"this result has no {name}, which SciPy's own steps would tell. {remedy}")
+        has = f"It has {', '.join(vars(self))}; what tells of SciPy's own steps is left out."
+        return at_place(f"this result has no {name}. {self.remedies.get(name, has)}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(vars(self))
