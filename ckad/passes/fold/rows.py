@@ -7,12 +7,13 @@ Only rewrites that keep every bit are made: ``x * 1`` and ``-(-x)`` go, ``x + 0`
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ckad.passes.fold.identities import IDENTITIES, UNIFORM, array, same_type, uniform
 from ckad.passes.rewrite import Rewrite, rebuild
 from ckad.rules import RULES
 from ckad.tape.builder import Builder
@@ -24,7 +25,6 @@ LARGEST = 4096
 _GROUPS = (Group.ELEMENTWISE, Group.SHAPE, Group.INDEX, Group.REDUCE)
 #: Rows that are computed now if their operands are known; a repeated scalar stays one.
 _CONSTANT = {op for op in BY_CODE if OPS[op].group in _GROUPS and op is not Op.BROADCAST}
-_UNIFORM = (Op.CONST, Op.BROADCAST)
 
 
 def fold(tape: Tape) -> Tape:
@@ -76,15 +76,15 @@ def _unshaped(b: Builder, x: int) -> int:
 def _fold_row(b: Builder, row: Row, env: list[int]) -> int | None:
     """The value of a row that is constant or without effect, else None."""
     op, operands, *_ = row
-    rule: Any = _TRIVIAL.get(op)
+    rule = _TRIVIAL.get(op)
     if rule is not None:
-        same: int | None = rule(b, row, [env[x] for x in operands])
+        same = rule(b, row, [env[x] for x in operands])
         if same is not None:
             return same
     if op not in _CONSTANT:
         return None
     for x in operands:
-        if b.rows[env[x]].op not in _UNIFORM:
+        if b.rows[env[x]].op not in UNIFORM:
             return None  # most rows end here
     return _constant(b, row, [env[x] for x in operands])
 
@@ -94,14 +94,14 @@ def _constant(b: Builder, row: Row, operands: list[int]) -> int | None:
     if evaluate is None:
         return None
     if is_elementwise(row.op):
-        uniform = [_uniform(b, x) for x in operands]
-        if all(u is not None for u in uniform):
+        numbers = [uniform(b, x) for x in operands]
+        if all(u is not None for u in numbers):
             try:
-                scalar = evaluate(row.type.with_shape(()), row.attrs, *uniform)
+                scalar = evaluate(row.type.with_shape(()), row.attrs, *numbers)
             except IndexError:
                 return None  # the program itself stops, if it comes there
             return b.broadcast_to(b.const(np.asarray(scalar, row.type.numpy)), row.type.shape)
-    arrays = [_array(b, x) for x in operands]
+    arrays = [array(b, x) for x in operands]
     if row.type.size > LARGEST or any(a is None for a in arrays):
         return None
     try:
@@ -110,73 +110,12 @@ def _constant(b: Builder, row: Row, operands: list[int]) -> int | None:
         return None  # the program itself stops, if it comes there
 
 
-def _array(b: Builder, x: int) -> np.ndarray | None:
-    row = b.rows[x]
-    return b.constants[row.attrs[0]] if row.op is Op.CONST else None
-
-
-def _uniform(b: Builder, x: int) -> np.ndarray | None:
-    """The scalar that a constant holds everywhere, if it was made from one."""
-    row = b.rows[x]
-    if row.op is Op.BROADCAST:
-        return _uniform(b, row.operands[0])
-    array = _array(b, x)
-    return array if array is not None and not array.shape else None
-
-
-def _is(b: Builder, x: int, number: float) -> bool:
-    if b.rows[x].op not in _UNIFORM:
-        return False
-    u = _uniform(b, x)
-    return u is not None and bool(u == number)
-
-
-def _product(b: Builder, row: Row, xs: list[int]) -> int | None:
-    x, y = xs
-    if _is(b, y, 1.0):
-        return x
-    return y if _is(b, x, 1.0) else None
-
-
-def _power(b: Builder, row: Row, xs: list[int]) -> int | None:
-    """A square, which derivatives of cubes are made of, is a product, rounded once as well."""
-    return b.mul(xs[0], xs[0]) if _is(b, xs[1], 2.0) else None
-
-
-def _fused(b: Builder, row: Row, xs: list[int]) -> int | None:
-    x, y, z = xs
-    if _is(b, y, 1.0):
-        return b.add(x, z)
-    return b.add(y, z) if _is(b, x, 1.0) else None
-
-
-def _sum(b: Builder, row: Row, xs: list[int]) -> int | None:
-    x, y = xs
-    if b.rows[y].op is Op.NEG:
-        return b.sub(x, b.rows[y].operands[0])
-    return b.sub(y, b.rows[x].operands[0]) if b.rows[x].op is Op.NEG else None
-
-
-def _difference(b: Builder, row: Row, xs: list[int]) -> int | None:
-    x, y = xs
-    return b.add(x, b.rows[y].operands[0]) if b.rows[y].op is Op.NEG else None
-
-
-def _negation(b: Builder, row: Row, xs: list[int]) -> int | None:
-    inner = b.rows[xs[0]]
-    return inner.operands[0] if inner.op is Op.NEG else None
-
-
-def _same_type(b: Builder, row: Row, xs: list[int]) -> int | None:
-    return xs[0] if b.type(xs[0]) == row.type else None
-
-
 def _broadcast(b: Builder, row: Row, xs: list[int]) -> int | None:
     """A number is spread at once, as one that a loop over elements need not read."""
     inner = b.rows[xs[0]]
     if inner.op is Op.BROADCAST and not b.type(inner.operands[0]).shape:
         return b.broadcast_to(inner.operands[0], row.type.shape)
-    return _same_type(b, row, xs)
+    return same_type(b, row, xs)
 
 
 def _reshape(b: Builder, row: Row, xs: list[int]) -> int | None:
@@ -193,7 +132,7 @@ def _select(b: Builder, row: Row, xs: list[int]) -> int | None:
     One between a row and itself stays: it is how a result depends on a check (``control/checks``).
     """
     c, x, y = xs
-    u = _uniform(b, c)
+    u = uniform(b, c)
     if u is not None:
         return x if u else y
     yes, no = b.rows[x], b.rows[y]
@@ -246,7 +185,7 @@ def _taken_before(b: Builder, part: _Part, x: int) -> int | None:
     row, rank = b.rows[x], len(part.shape)
     if row.op is Op.TRANSPOSE:
         inner = part.of([row.attrs.index(k) for k in range(rank)])
-        return b.transpose(inner.take(b, row.operands[0]), attrs=row.attrs)
+        return _transposed(b, inner.take(b, row.operands[0]), row.attrs)
     if row.op is not Op.GATHER or b.rows[row.operands[1]].op is not Op.CONST:
         return None
     (axis,), (source, index) = row.attrs, row.operands
@@ -264,9 +203,21 @@ def _transpose(b: Builder, row: Row, xs: list[int]) -> int | None:
     order, x, inner = row.attrs, xs[0], b.rows[xs[0]]
     if inner.op is Op.TRANSPOSE:
         order, x = tuple(inner.attrs[a] for a in order), inner.operands[0]
-    if order == tuple(range(len(order))):
-        return x
-    return b.transpose(x, attrs=order) if x != xs[0] else None
+    is_other = x != xs[0] or _keeps_places(b, x, order)
+    return _transposed(b, x, order) if is_other else None
+
+
+def _keeps_places(b: Builder, x: int, order: Sequence[int]) -> bool:
+    """Whether axes of length one alone are moved."""
+    shape = b.type(x).shape
+    longer = [a for a in order if shape[a] != 1]
+    return longer == sorted(longer)
+
+
+def _transposed(b: Builder, x: int, order: Sequence[int]) -> int:
+    if _keeps_places(b, x, order):
+        return b.reshape_to(x, tuple(b.type(x).shape[a] for a in order))
+    return b.transpose(x, attrs=tuple(order))
 
 
 def _gather(b: Builder, row: Row, xs: list[int]) -> int | None:
@@ -377,16 +328,9 @@ def _sum_of_one(b: Builder, row: Row, xs: list[int]) -> int | None:
     return b.reshape_to(xs[0], row.type.shape) if b.type(xs[0]).size == row.type.size else None
 
 
-_TRIVIAL = {
+_TRIVIAL: dict[Op, Callable[[Builder, Row, list[int]], int | None]] = {
+    **IDENTITIES,
     Op.MATMUL: _matmul,
-    Op.MUL: _product,
-    Op.POW: _power,
-    Op.DIV: lambda b, row, xs: xs[0] if _is(b, xs[1], 1.0) else None,
-    Op.FMA: _fused,
-    Op.ADD: _sum,
-    Op.SUB: _difference,
-    Op.NEG: _negation,
-    Op.CONVERT: _same_type,
     Op.BROADCAST: _broadcast,
     Op.RESHAPE: _reshape,
     Op.SELECT: _select,
