@@ -156,3 +156,10 @@ def test_bad_arguments_are_named(build, message):
 
 def test_numpy_integers_are_integers():
     assert revolve(np.int32(100), np.int64(5)) == revolve(100, 5)
+
+
+def test_actions_are_printed_row_by_row_and_long_ones_cut():
+    short, long = (revolve(n, 2).actions for n in (3, 1000))
+    assert str(short).splitlines()[0] == "STORE [0, 0) slot 0"
+    assert len(str(short).splitlines()) == len(short.kind)
+    assert str(long).splitlines()[100:] == [f"… {len(long.kind):,} rows"]

@@ -202,3 +202,10 @@ def test_a_large_pattern_is_shown_in_blocks():
     assert "3 seeds by columns, 3 by rows" in shown
     assert "a character per 10 x 10 elements" in shown
     assert len(shown.splitlines()) == 51
+
+
+def test_colours_of_a_hessian_are_the_products_that_it_takes():
+    def arrow(x):
+        return np.sum(x**4) + x[0] ** 2 * np.sum(x[1:] ** 2)
+
+    assert ckad.sparsity(arrow, order=2)(np.ones(50)).colours == (2, 2)

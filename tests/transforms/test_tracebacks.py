@@ -16,7 +16,6 @@ from ckad.errors import (
     AsRunWarning,
     CarryError,
     CkadError,
-    ConcreteValueError,
     UnsupportedFunctionError,
 )
 
@@ -24,7 +23,7 @@ X = np.ones(4)
 
 
 def refused(x: Any) -> Any:
-    return np.lexsort([x])
+    return np.busday_count(x, x)
 
 
 def nested(x: Any) -> Any:
@@ -57,7 +56,7 @@ def test_a_traceback_is_short_and_begins_with_the_users_line(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CKAD_DEBUG", raising=False)
-    with pytest.raises(ConcreteValueError) as caught:
+    with pytest.raises(UnsupportedFunctionError) as caught:
         ENTRIES[name]()
     line = refused.__code__.co_firstlineno + 1
     assert str(caught.value).startswith(f"{__file__}:{line}: ")
@@ -69,7 +68,7 @@ def test_a_traceback_is_short_and_begins_with_the_users_line(
 
 def test_all_frames_are_there_for_those_who_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CKAD_DEBUG", "1")
-    with pytest.raises(ConcreteValueError) as caught:
+    with pytest.raises(UnsupportedFunctionError) as caught:
         ckad.grad(nested)(X)
     shown = "".join(traceback.format_exception(caught.value))
     assert shown.count("/ckad/trace/") > 10
@@ -150,8 +149,8 @@ def test_what_goes_wrong_inside_of_scipy_is_told_at_the_users_line(
 
 
 def test_a_function_is_named_as_it_was_called() -> None:
-    with pytest.raises(UnsupportedFunctionError, match=r"no rule for scipy\.special\.loggamma\."):
-        ckad.grad(lambda x: np.sum(scipy.special.loggamma(x)))(X)
+    with pytest.raises(UnsupportedFunctionError, match=r"no rule for scipy\.special\.mathieu_a\."):
+        ckad.grad(lambda x: np.sum(scipy.special.mathieu_a(1, x)))(X)
 
 
 @pytest.mark.parametrize(

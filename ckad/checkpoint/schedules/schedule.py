@@ -53,8 +53,10 @@ class Actions(NamedTuple):
     """Actions in execution order, one row each; ranges are half-open.
 
     >>> from ckad import schedules
-    >>> print(schedules.store_all(3).actions.stop)
-    [3 3 0]
+    >>> print(schedules.store_all(3).actions)
+    TAPE [0, 3) slot 0
+    REVERSE [0, 3) slot 0
+    END [0, 0)
     """
 
     kind: NDArray[np.int8]
@@ -81,9 +83,16 @@ class Actions(NamedTuple):
         kind, start, stop, slot = (int(column[row]) for column in self)
         known = Action.ADVANCE <= kind <= Action.END
         name = Action(kind).name if known else f"kind {kind}"
-        return f"{name} [{start}, {stop}) slot {slot}"
+        return f"{name} [{start}, {stop})" + (f" slot {slot}" if slot >= 0 else "")
+
+    def __str__(self) -> str:
+        n = len(self.kind)
+        shown = [self.describe(row) for row in range(min(n, SHOWN))]
+        return "\n".join(shown if n <= SHOWN else [*shown, f"… {n:,} rows"])
 
 
+#: How many rows are printed at the most.
+SHOWN = 100
 ACTION_DTYPES = (np.int8, np.int64, np.int64, np.int32)
 
 Fill = Callable[..., int]

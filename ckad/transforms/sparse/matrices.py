@@ -23,8 +23,13 @@ from ckad.transforms.gradients import Gradient
 from ckad.transforms.lanes import in_lanes
 from ckad.transforms.layout import layout_of
 from ckad.transforms.reuse import titled
-from ckad.transforms.sparse.colouring import columns_coloured, n_colours, turned
-from ckad.transforms.sparse.recipe import Recipe, Shapes, pattern_of, recipe_of
+from ckad.transforms.sparse.colouring import (
+    columns_coloured,
+    n_colours,
+    symmetric_coloured,
+    turned,
+)
+from ckad.transforms.sparse.recipe import Recipe, Shapes, mirrored, pattern_of, recipe_of
 
 #: How many characters wide a pattern is drawn at most.
 WIDTH = 48
@@ -161,7 +166,7 @@ def sparsity(fun: Callable[..., Any], argnums: int = 0, *, order: int = 1) -> Ca
             call, _, layout = Gradient(fun, argnums, False, Options()).prepare(args, kwargs)
             _single(call, layout.wrt, argnums)
             shape = call.tape.input_types[layout.wrt[0]].shape
-            return Sparsity(pattern_of(call, layout.wrt, second=True), (shape, shape))
+            return Sparsity(pattern_of(call, layout.wrt, second=True), (shape, shape), True)
         call = Call(fun, args, kwargs)
         wrt = _by(call, argnums % max(len(args), 1))
         shapes = call.tape.output_types[0].shape, call.tape.input_types[wrt[0]].shape
@@ -176,6 +181,7 @@ class Sparsity:
 
     pattern: Pattern
     shapes: Shapes
+    is_symmetric: bool = False  # that of a Hessian
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -192,7 +198,11 @@ class Sparsity:
 
     @cached_property
     def colours(self) -> tuple[int, int]:
-        """How many seeds give all elements: by columns (forward), by rows (reverse)."""
+        """How many seeds give all elements: by columns (forward), by rows (reverse); of a Hessian
+        the products with it, twice."""
+        if self.is_symmetric:
+            n = n_colours(symmetric_coloured(mirrored(self.pattern)))
+            return n, n
         by_columns = columns_coloured(self.pattern, self.shapes[1])
         by_rows = columns_coloured(turned(self.pattern), self.shapes[0])
         return n_colours(by_columns), n_colours(by_rows)

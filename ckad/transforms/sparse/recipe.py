@@ -88,7 +88,7 @@ def recipe_of(
     def made() -> Recipe:
         pattern = pattern_of(call, wrt, second) if given is None else given
         if second:
-            return _symmetric(_mirrored(pattern), dtype)
+            return _symmetric(mirrored(pattern), dtype)
         return _recipe(pattern, mode, shapes, dtype)
 
     return call.once(("recipe", key), lambda: remember(_recipes, key, made))
@@ -164,7 +164,7 @@ def _recipe(pattern: Pattern, mode: str, shapes: Shapes, dtype: np.dtype) -> Rec
     return Recipe(pattern, best, _seeds(colours, dtype), _narrow(places))
 
 
-def _mirrored(pattern: Pattern) -> Pattern:
+def mirrored(pattern: Pattern) -> Pattern:
     matrix = pattern.csr(np.ones(pattern.nnz, bool))
     return _of((matrix + matrix.T).tocsr())
 

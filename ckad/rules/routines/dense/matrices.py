@@ -267,3 +267,10 @@ def matrix(b: Builder, x: int, is_complex: int) -> Matrix:
 
 def eye(b: Builder, batch: int, n: int) -> Matrix:
     return Matrix(b, b.broadcast_to(b.const(np.eye(n)[None]), (batch, n, n)))
+
+
+def above_square(b: Builder, x: int, is_complex: int) -> tuple[Matrix, Matrix]:
+    """A stack of matrices upon square ones, as both."""
+    both = matrix(b, x, is_complex)
+    _, rows, n = both.shape
+    return both.block((0, 0), (rows - n, n)), both.block((rows - n, 0), (n, n))

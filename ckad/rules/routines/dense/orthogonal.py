@@ -18,7 +18,7 @@ from ckad.rules.routines.dense.lapack import (
     turned_parts,
 )
 from ckad.rules.routines.dense.matrices import (
-    Matrix,
+    above_square,
     flags,
     matrices,
     matrix,
@@ -104,18 +104,12 @@ def _qr_workspace(attrs: Attributes, a: Type) -> int:
 _QR = compiled(_qr, _qr_workspace)
 
 
-def _q_and_r(b: Builder, x: int, is_complex: int) -> tuple[Matrix, Matrix]:
-    both = matrix(b, x, is_complex)
-    _, rows, n = both.shape
-    return both.block((0, 0), (rows - n, n)), both.block((rows - n, 0), (n, n))
-
-
 def _qr_jvp(b: Builder, tangents: Tangents, out: int, a: int, attrs: Attributes) -> int:
     """X = dA R^-1, dQ = X + Q (W - Q^H X), dR = (Q^H X - W) R; W is antihermitian, its lower
     triangle that of Q^H X"""
     assert tangents[0] is not None
     (is_complex,) = attrs
-    q, r = _q_and_r(b, out, is_complex)
+    q, r = above_square(b, out, is_complex)
     x = divide(r, matrix(b, tangents[0], is_complex).H, 0, 1).H
     inner = q.H @ x
     below = inner.lower(0.0, 0.5)
@@ -129,8 +123,8 @@ def _qr_jvp(b: Builder, tangents: Tangents, out: int, a: int, attrs: Attributes)
 def _qr_vjp(b: Builder, ct: int, out: int, a: int, attrs: Attributes) -> tuple[int]:
     """ct_A = (ct_Q + Q S) R^-H; S is Hermitian, its lower triangle that of R ct_R^H - ct_Q^H Q"""
     (is_complex,) = attrs
-    q, r = _q_and_r(b, out, is_complex)
-    by_q, by_r = _q_and_r(b, ct, is_complex)
+    q, r = above_square(b, out, is_complex)
+    by_q, by_r = above_square(b, ct, is_complex)
     inner = (r @ by_r.H - by_q.H @ q).lower(0.5, 0.0)
     total = by_q + q @ (inner + inner.H)
     return (divide(r, total.H, 0, 0).H.stacked(is_complex),)

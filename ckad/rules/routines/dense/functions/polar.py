@@ -10,6 +10,7 @@ from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.functions.sylvester import sylvester
 from ckad.rules.routines.dense.matrices import (
     Matrix,
+    above_square,
     flags,
     joined,
     matrices,
@@ -42,12 +43,6 @@ def _polar(attrs: Attributes, a: np.ndarray) -> np.ndarray:
     return parted(np.concatenate([u @ v, root @ v], 1), attrs[0])
 
 
-def _parts(b: Builder, x: int, is_complex: int) -> tuple[Matrix, Matrix]:
-    both = matrix(b, x, is_complex)
-    _, rows, n = both.shape
-    return both.block((0, 0), (rows - n, n)), both.block((rows - n, 0), (n, n))
-
-
 def _halved(p: Matrix, right: Matrix, is_complex: int) -> Matrix:
     """X with P X + X P = right."""
     operand, attrs = p.stacked(is_complex), (sylvester.number, is_complex)
@@ -64,7 +59,7 @@ def _jvp(b: Builder, tangents: Tangents, out: int, a: int, attrs: Attributes) ->
     """X = U^H dA, P W + W P = X - X^H, dP = X - W P, dU = (dA - U dP) P^-1"""
     assert tangents[0] is not None
     (is_complex,) = attrs
-    (u, p), change = _parts(b, out, is_complex), matrix(b, tangents[0], is_complex)
+    (u, p), change = above_square(b, out, is_complex), matrix(b, tangents[0], is_complex)
     x = u.H @ change
     by_p = x - _halved(p, x - x.H, is_complex) @ p
     by_u = _by_root(p, change - u @ by_p)
@@ -76,7 +71,7 @@ def _jvp(b: Builder, tangents: Tangents, out: int, a: int, attrs: Attributes) ->
 def _vjp(b: Builder, ct: int, out: int, a: int, attrs: Attributes) -> tuple[int]:
     """H = ct_U P^-1, G = ct_P - U^H H, P W + W P = -G P, ct_A = H + U (G + W - W^H)"""
     (is_complex,) = attrs
-    (u, p), (by_u, by_p) = _parts(b, out, is_complex), _parts(b, ct, is_complex)
+    (u, p), (by_u, by_p) = above_square(b, out, is_complex), above_square(b, ct, is_complex)
     h = _by_root(p, by_u)
     g = by_p - u.H @ h
     w = _halved(p, -(g @ p), is_complex)
