@@ -166,3 +166,17 @@ def test_documented_convention(name: str) -> None:
     x = np.zeros(1)
     np.testing.assert_array_equal(ckad.grad(function, engine="native")(x), [first])
     np.testing.assert_array_equal(ckad.hessian(function, engine="native")(x), [[second]])
+
+
+@pytest.mark.parametrize("name", "y0 y1 i0 i1 i0e i1e k0 k1 k0e k1e".split())
+def test_bessel_functions_of_order_0_and_1_near_0_and_far_from_it(name: str) -> None:
+    function = getattr(scipy.special, name)
+    both = 1 if name.startswith("i") else 0
+    points = [1e-320, 1e-300, 1e-151, 1e-149, 0.5, 2.0]
+    if not name.startswith("y"):
+        points += [3e9, 1e12, 1e308]
+    x = np.array([*points, *(-np.array(points) if both else ())])
+    with np.errstate(over="ignore"):
+        expected = function(x)
+    computed = ckad.jit(lambda x: function(x), engine="vm")(x)
+    np.testing.assert_allclose(computed, expected, rtol=1e-13, atol=1e-307)

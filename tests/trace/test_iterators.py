@@ -451,3 +451,32 @@ def test_elements_of_flat_are_taken_where_it_is_written() -> None:
         return total
 
     assert ckad.jit(program)(AT) == pytest.approx(program(AT), rel=1e-13)
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.AsRunWarning")
+def test_a_cycle_keeps_the_items_of_its_first_round() -> None:
+    def program(s):
+        xs, total = [s, 2.0, 3.0 * s], 0.0
+        for k, v in zip(range(9), itertools.cycle(xs), strict=False):
+            if k == 1:
+                xs[2] = 10.0 * v
+            if k == 4:
+                xs[0] = 7.0
+            total = 0.7 * total + v
+        return total
+
+    assert ckad.jit(program, engine="vm")(AT) == pytest.approx(program(AT), rel=1e-13)
+
+
+def test_a_list_that_is_run_over_again_and_again_is_not_changed() -> None:
+    def program(s):
+        xs, total, k = [s, 2.0, 3.0 * s], 0.0, 0
+        for v in itertools.cycle(xs):
+            xs[(k + 1) % 3] = 1.1 * v
+            total, k = 0.7 * total + v, k + 1
+            if k > 8:
+                break
+        return total
+
+    with pytest.raises(ckad.errors.UnrecordableError, match="cycle changes the list"):
+        ckad.jit(program, engine="vm")(AT)

@@ -164,3 +164,25 @@ def test_arrays_of_texts_are_not_written():
 
     with pytest.raises(UnrecordableError, match=r"test_object_arrays.py.*array of texts"):
         ckad.jit(renamed, engine="vm")(1.1)
+
+
+def _decides(items, x):
+    return x if items else 2.0 * x
+
+
+def _deleted(items, x):
+    del items[0]
+    return x
+
+
+@pytest.mark.parametrize("asked", [_decides, _deleted])
+def test_an_array_is_no_condition_and_keeps_its_length(asked):
+    def f(x):
+        items = np.empty(3, dtype=object)
+        items[0] = x
+        return asked(items, x)
+
+    with pytest.raises(ValueError, match=r"ambiguous|cannot"):
+        f(1.1)
+    with pytest.raises(ValueError, match=r"test_object_arrays.py.*(ambiguous|cannot)"):
+        ckad.jit(f, engine="vm")(1.1)

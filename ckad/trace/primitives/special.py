@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -82,21 +83,69 @@ register(scipy.special.ellipk, lambda m: apply(Op.ELLIPKM1, 1.0 - m))
 
 # --- Bessel functions of one order, and of whole ones ------------------------------------------
 
-for _function, _op, _order in (
-    (scipy.special.j0, Op.BESSEL_J, 0.0),
-    (scipy.special.j1, Op.BESSEL_J, 1.0),
-    (scipy.special.y0, Op.BESSEL_Y, 0.0),
-    (scipy.special.y1, Op.BESSEL_Y, 1.0),
-    (scipy.special.i0, Op.BESSEL_I, 0.0),
-    (scipy.special.i1, Op.BESSEL_I, 1.0),
-    (scipy.special.i0e, Op.BESSEL_IE, 0.0),
-    (scipy.special.i1e, Op.BESSEL_IE, 1.0),
-    (scipy.special.k0, Op.BESSEL_K, 0.0),
-    (scipy.special.k1, Op.BESSEL_K, 1.0),
-    (scipy.special.k0e, Op.BESSEL_KE, 0.0),
-    (scipy.special.k1e, Op.BESSEL_KE, 1.0),
+#: Where SciPy's functions of any order give up, and those of order 0 and 1 do not; half of a
+#: number's logarithm and Euler's constant.
+_FAR, _NEAR, _EULER = 1e9, 1e-150, float(np.euler_gamma) - math.log(2.0)
+_Formula = Callable[[Any], Any]
+
+
+def _of_order(
+    op: Op, order: int, near: _Formula, far: Callable[[Any, float], Any] | None
+) -> _Formula:
+    """A Bessel function of order 0 or 1; by its leading terms where it is ``near`` 0 or ``far``."""
+
+    def function(x: Tracer) -> Array:
+        is_odd = order == 1 and op in (Op.BESSEL_I, Op.BESSEL_IE)
+        size = np.abs(x) if op in (Op.BESSEL_I, Op.BESSEL_IE) else x
+        is_near = np.logical_and(size > 0.0, size < _NEAR)
+        is_far = size > _FAR if far else np.zeros_like(is_near)
+        ends = np.logical_or(is_near, is_far)
+        inside = apply(op, constant_like(x, float(order)), lift(np.where(ends, 1.0, x)))
+        found = np.where(is_near, near(np.where(is_near, x, 1.0)), inside)
+        if far is None:
+            return found
+        at_end = far(np.where(is_far, x, 1.0), (4.0 * order - 1.0) / 8.0)
+        return np.where(is_far, np.sign(x) * at_end if is_odd else at_end, found)
+
+    return function
+
+
+for _function, _order in ((scipy.special.j0, 0.0), (scipy.special.j1, 1.0)):
+    register(_function, lambda x, v=_order: apply(Op.BESSEL_J, constant_like(x, v), x))
+for _names, _op, _near, _far in (
+    (
+        "y0 y1",
+        Op.BESSEL_Y,
+        (lambda x: 2.0 / math.pi * (np.log(x) + _EULER), lambda x: -2.0 / math.pi / x),
+        None,
+    ),
+    (
+        "i0 i1",
+        Op.BESSEL_I,
+        (lambda x: 1.0 + 0.25 * x * x, lambda x: 0.5 * x),
+        lambda x, c: np.exp(np.abs(x)),
+    ),
+    (
+        "i0e i1e",
+        Op.BESSEL_IE,
+        (lambda x: (1.0 + 0.25 * x * x) * np.exp(-np.abs(x)), lambda x: 0.5 * x),
+        lambda x, c: math.sqrt(0.5 / math.pi) / np.sqrt(np.abs(x)) * (1.0 - c / np.abs(x)),
+    ),
+    (
+        "k0 k1",
+        Op.BESSEL_K,
+        (lambda x: -np.log(x) - _EULER, lambda x: 1.0 / x),
+        lambda x, c: np.exp(-x),
+    ),
+    (
+        "k0e k1e",
+        Op.BESSEL_KE,
+        (lambda x: -np.log(x) - _EULER, lambda x: 1.0 / x),
+        lambda x, c: math.sqrt(0.5 * math.pi) / np.sqrt(x) * (1.0 + c / x),
+    ),
 ):
-    register(_function, lambda x, op=_op, v=_order: apply(op, constant_like(x, v), x))
+    for _order, _name in enumerate(_names.split()):
+        register(getattr(scipy.special, _name), _of_order(_op, _order, _near[_order], _far))
 
 for _function, _op in (
     (scipy.special.yn, Op.BESSEL_Y),

@@ -312,6 +312,7 @@ def _delete(frame: Frame, node: ast.Delete) -> None:
             if stack_of(owner) is not None:
                 listed.delete(owner, evaluate(frame, target.slice))
                 continue
+            object_arrays.check_deleted(owner)
             changing(owner)
             by_index(operator.delitem, owner, evaluate(frame, target.slice))
         elif isinstance(target, ast.Attribute):

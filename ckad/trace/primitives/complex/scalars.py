@@ -79,6 +79,8 @@ _put(cmath.polar, _elementary(cmath.polar, lambda z: (np.abs(z), np.angle(z))))
 def _rect(r: Any, phi: Any) -> Any:
     if not _traced(r, phi):
         return cmath.rect(r, phi)
+    if any(isinstance(x, (complex, ComplexTracer)) for x in (r, phi)):
+        raise TypeError(at_place("cmath.rect() takes two real numbers: x.real, abs(x)."))
     return complex_number(r * np.cos(phi), r * np.sin(phi))
 
 

@@ -75,6 +75,20 @@ def attribute(owner: list[Any], name: str) -> Any:
     raise _refused(f".{name}")
 
 
+def condition(x: Any) -> Any:
+    """What decides of ``if xs``: of such an array its only item, as of any."""
+    if not is_object_array(x):
+        return x
+    if len(x) != 1:
+        raise ValueError(
+            at_place(
+                "the truth value of an array of objects that has not one item is ambiguous. "
+                "Use len(xs) > 0, or any(...) of the items."
+            )
+        )
+    return x[0]
+
+
 def called(callee: Any, given: Sequence[Any]) -> None:
     """An error where the result of a call is another for a list."""
     if not ledger().object_arrays or not given:
@@ -107,6 +121,11 @@ def check_item(owner: Any, index: Any) -> None:
     """An error where ``owner[index]`` is a part, which would be a view."""
     if is_object_array(owner) and not isinstance(index, (int, np.integer, Tracer)):
         raise _refused("a part")
+
+
+def check_deleted(owner: Any) -> None:
+    if is_object_array(owner):
+        raise ValueError(at_place("an array keeps its length: its elements cannot be deleted."))
 
 
 def operands(*given: Any) -> None:

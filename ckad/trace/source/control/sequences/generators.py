@@ -18,7 +18,7 @@ from ckad.trace.source.control import branches
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.sequences import picking
 from ckad.trace.source.memory.appends import append
-from ckad.trace.source.memory.contents import read
+from ckad.trace.source.memory.contents import read, stack_of
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import NO_FUNCTION, Frame, made, region
 from ckad.trace.source.names.generated import Consumer, Driven, Generated, GeneratorFrame, Once
@@ -244,15 +244,51 @@ def cycling(iterable: Any) -> Endless:
     found: Any = iterable if isinstance(iterable, (list, Array)) else tuple(iterable)
 
     def begin() -> Callable[[Any], Any]:
-        items = tuple(found)
+        items = list(found)
 
         def item(k: Any) -> Any:
             at = k % len(items)
-            return picking.item(items, at) if isinstance(at, Tracer) else items[at]
+            if isinstance(at, Tracer):
+                _check_kept(found, items)
+                return picking.item(items, at)
+            if type(found) is list and k < len(items) == len(found):
+                items[at] = found[at]  # it is kept as it is found in the first round
+            return items[at]
 
         return item
 
-    return Endless(_of_source(_cycle, found), begin, lambda: itertools.cycle(found))
+    return Cycle(_of_source(_cycle, found), begin, lambda: itertools.cycle(found), found)
+
+
+class Cycle(Endless):
+    """``itertools.cycle`` of ``found``, whose items are kept when they are first asked for."""
+
+    def __init__(self, items: Generated, begin: Any, plain: Any, found: Any) -> None:
+        super().__init__(items, begin, plain)
+        self._found = found
+
+    def run(self, consumer: Consumer, catches: bool = False) -> Any:
+        items = list(self._found)
+
+        def checked(item: Any) -> Any:
+            flow = consumer(item)
+            _check_kept(self._found, items)
+            return flow
+
+        return super().run(checked, catches)
+
+
+def _check_kept(found: Any, items: list[Any]) -> None:
+    """A list that a loop runs over again and again keeps its items meanwhile."""
+    if type(found) is not list or stack_of(found) is not None:
+        return
+    if len(found) != len(items) or any(x is not y for x, y in zip(found, items, strict=True)):
+        raise UnrecordableError(
+            at_place(
+                "a loop over itertools.cycle changes the list that it runs over, of which Python "
+                "keeps the items of the first round. Run over a copy: itertools.cycle(tuple(xs))."
+            )
+        )
 
 
 def sliced(iterable: Any, *bounds: Any) -> Any:

@@ -22,7 +22,7 @@ from ckad.trace.source.choices import Choice
 from ckad.trace.source.control import chosen
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.library import lists
-from ckad.trace.source.memory import listed
+from ckad.trace.source.memory import listed, object_arrays
 from ckad.trace.source.memory.appends import seen
 from ckad.trace.source.memory.contents import (
     ITEMS,
@@ -63,7 +63,7 @@ def shown(x: Any) -> Any:
 
 def condition(x: Any) -> Any:
     """What decides of ``if xs``."""
-    return listed.condition(opened(x))
+    return listed.condition(object_arrays.condition(opened(x)))
 
 
 def given(callee: Any, args: list[Any]) -> list[Any]:
