@@ -499,3 +499,21 @@ def test_lists_of_the_caller_keep_no_traced_values():
     for _ in range(2):
         assert ckad.grad(noted)(3.0, given, record) == 13.0
         assert (outside, given, record) == ([], [1.0], {"x": 0.0})
+
+
+@pytest.mark.parametrize("kind", [list, deque])
+@pytest.mark.parametrize("steps", [0, 1, 2, 3])
+def test_items_are_appended_behind_all_that_loops_have_left(kind, steps):
+    def f(x, most):
+        waiting, total, k = kind([x, 2.0]), 0.0, 0
+        while waiting and k < most:
+            total = 10.0 * total + (waiting.pop(0) if kind is list else waiting.popleft())
+            k += 1
+        waiting.append(3.0 * x)
+        waiting.insert(0, 4.0) if kind is list else waiting.appendleft(4.0)
+        while waiting:
+            total = 10.0 * total + (waiting.pop(0) if kind is list else waiting.popleft())
+        return total
+
+    found = ckad.jit(f, engine="vm")(1.1, float(steps))
+    assert found == pytest.approx(f(1.1, float(steps)), rel=1e-14)

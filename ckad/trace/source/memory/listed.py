@@ -204,7 +204,7 @@ def append(owner: Any, new: Any, flag: Any = True) -> None:
         raise Stacked(owner, changes_length(type(owner).__name__), stack.layout.kind)
     if _is_full(stack):  # it is also made shorter, so that the space was thought to be enough
         raise changes_length(type(owner).__name__)
-    if not bodies_around(owner) and not stack.layout.is_ring:
+    if not bodies_around(owner) and stack.layout.maxlen is None:
         stack = stack.longer()
     stack.shelve(new)
     _note_growth(owner, 1, 1)
@@ -251,6 +251,8 @@ def append_left(owner: Any, new: Any) -> None:
         return
     if not stack.layout.is_ring:
         raise changes_length(type(owner).__name__)
+    if not bodies_around(owner) and stack.layout.maxlen is None:
+        stack = stack.longer()
     stack.shelve(new)
     _note_growth(owner, 1, 1)
     _note_look(owner)

@@ -70,9 +70,9 @@ class Layout:
         self.varies: set[str] = set()
         self.identity = Identity()
 
-    def with_buffers(self, buffers: Sequence[Tracer]) -> Layout:
+    def with_buffers(self, buffers: Sequence[Tracer], is_ring: bool = False) -> Layout:
         """The same rows in other buffers, without an end."""
-        return self._like(Layout(self.kind, buffers))
+        return self._like(Layout(self.kind, buffers, is_ring))
 
     def of_kind(self, kind: Kind) -> Layout:
         """The same buffers for items that are others of known objects, too."""
@@ -113,10 +113,14 @@ class Stack:
         return Stack(self.layout.alone(), first, count)
 
     def longer(self) -> Stack:
-        """The same with space for one more item."""
-        joined: list[Any] = [np.concatenate([x, np.zeros_like(x[:1])]) for x in self.layout.buffers]
+        """The same with space for one more item; a ring begins with its first one then."""
+        old, first = self.layout, self.first
+        before: list[Any] = list(old.buffers)
+        if old.is_ring:
+            before, first = [self._from_first(x) for x in before], 0
+        joined: list[Any] = [np.concatenate([x, np.zeros_like(x[:1])]) for x in before]
         buffers = [fresh(value(x), scalar=False) for x in joined]
-        return Stack(self.layout.with_buffers(buffers), self.first, self.count)
+        return Stack(old.with_buffers(buffers, old.is_ring), first, self.count)
 
     # --- where items are ------------------------------------------------------------------------
 
@@ -192,11 +196,17 @@ class Stack:
         """The items' leaves, each as an array or a part of one."""
         return [self._in_order(x) for x in self.layout.buffers]
 
+    def _from_first(self, buffer: Tracer) -> Any:
+        """A ring's rows, from that of the first item on."""
+        first, size = self.first, self.layout.capacity
+        if isinstance(first, int) and first == 0:
+            return buffer
+        return buffer[np.remainder(np.add(np.arange(size), first), size)]
+
     def _in_order(self, buffer: Tracer) -> Any:
         first, count, size = self.first, self.count, self.layout.capacity
-        if self.layout.is_ring and not (isinstance(first, int) and first == 0):
-            rows = np.remainder(np.add(np.arange(size), first), size)
-            buffer, first = buffer[rows], 0
+        if self.layout.is_ring:
+            buffer, first = self._from_first(buffer), 0
         if isinstance(first, int) and isinstance(count, int):
             return np.copy(buffer[first : first + count])
         own = fresh(value(buffer), scalar=False)
