@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType, FunctionType
+from types import CellType, FrameType, FunctionType
 from typing import Any, TypeVar
 
 import numba
@@ -78,6 +78,23 @@ def kernel(function: F) -> F:
     dispatcher._cache = KernelCache(function)
     dispatcher.compile = _one_process_at_a_time(dispatcher)
     return dispatcher  # type: ignore[no-any-return]
+
+
+def interpreted(value: Any) -> Any:
+    """A kernel as plain Python, with all the kernels that it calls; anything else as it is.
+
+    What runs for milliseconds is not worth a second of compilation.
+    """
+    return _interpreted(value) if isinstance(value, Dispatcher) else value
+
+
+@functools.cache
+def _interpreted(dispatcher: Dispatcher) -> Callable[..., Any]:
+    function = dispatcher.py_func
+    code, names = function.__code__, function.__globals__
+    own = {name: interpreted(names[name]) for name in code.co_names if name in names}
+    cells = [CellType(interpreted(cell.cell_contents)) for cell in function.__closure__ or ()]
+    return FunctionType(code, own, function.__name__, function.__defaults__, tuple(cells))
 
 
 def _one_process_at_a_time(dispatcher: Any) -> Callable[[Any], Any]:

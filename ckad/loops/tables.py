@@ -13,7 +13,7 @@ import numpy as np
 
 from ckad.checkpoint.schedules import codes
 from ckad.checkpoint.schedules.online import Online
-from ckad.checkpoint.schedules.schedule import Actions, Schedule
+from ckad.checkpoint.schedules.schedule import Actions, Generated, Schedule
 from ckad.engines.actions import ACTION_BYTES, CHUNK, Course, Feed, Window
 
 #: The pieces of all loops together take no more than this part of the budget, or fewest rows each.
@@ -44,10 +44,11 @@ def learnt(source: Online, most: int) -> Feed:
 
 def streamed(schedule: Schedule, most: int) -> Feed:
     """The rows in pieces of ``most`` at the utmost; made once, if one piece holds them all."""
-    first = next(chunks(schedule, most))
-    if first[-1, 0] == codes.END:
-        first.flags.writeable = False
-        return Feed(lambda: iter((first,)), len(first), 0)
+    if not _exceeds(schedule, most):
+        first = next(chunks(schedule, most))
+        if first[-1, 0] == codes.END:
+            first.flags.writeable = False
+            return Feed(lambda: iter((first,)), len(first), 0)
 
     def pieces() -> Iterator[np.ndarray]:
         return chunks(schedule, most)
@@ -57,7 +58,15 @@ def streamed(schedule: Schedule, most: int) -> Feed:
 
 @lru_cache(maxsize=1024)
 def streamed_rows(schedule: Schedule, most: int) -> int:
+    """The rows of the first piece, and of the longest."""
+    if isinstance(schedule.source, Generated) and _exceeds(schedule, most):
+        return most
     return int(next(schedule.chunks(most)).kind.size)
+
+
+def _exceeds(schedule: Schedule, most: int) -> bool:
+    """Whether there are certainly more rows, since none reverses more steps than have residuals."""
+    return schedule.n_steps >= most * max(1, schedule.n_tape_slots)
 
 
 #: Makes the course of a run from its chunks of rows, those of a reverse phase that is learnt, and

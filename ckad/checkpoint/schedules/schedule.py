@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckad.errors import ScheduleError
+from ckad.kernel import interpreted
 
 MAX_STEPS = 2**62
 MAX_SLOTS = 2**31 - 1
@@ -100,6 +102,17 @@ class Source(Protocol):
         ...
 
 
+#: Rows that a generator writes as plain Python, some 10 µs each, before it is worth a compilation.
+FEW_ROWS = 2_000
+_written: Counter[Fill] = Counter()
+
+
+def _fill(fill: Fill, n_rows: int) -> Fill:
+    """The generator, compiled if it writes many rows, now or so far."""
+    _written[fill] += min(n_rows, FEW_ROWS + 1)  # several threads may count less: nothing is lost
+    return fill if _written[fill] > FEW_ROWS else interpreted(fill)  # type: ignore[no-any-return]
+
+
 @dataclass(frozen=True)
 class Generated:
     """Actions written on demand by a compiled generator."""
@@ -122,7 +135,7 @@ class Generated:
         count = n_rows
         while count == n_rows:
             rows = Actions.empty(n_rows)
-            count = int(self.fill(state, *rows))
+            count = int(_fill(self.fill, n_rows)(state, *rows))
             if count:
                 yield rows.piece(0, count)
 
