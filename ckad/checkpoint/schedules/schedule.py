@@ -110,7 +110,7 @@ _written: Counter[Fill] = Counter()
 def _fill(fill: Fill, n_rows: int) -> Fill:
     """The generator, compiled if it writes many rows, now or so far."""
     _written[fill] += min(n_rows, FEW_ROWS + 1)  # several threads may count less: nothing is lost
-    return fill if _written[fill] > FEW_ROWS else interpreted(fill)  # type: ignore[no-any-return]
+    return fill if _written[fill] > FEW_ROWS else interpreted(fill)
 
 
 @dataclass(frozen=True)
