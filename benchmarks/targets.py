@@ -137,7 +137,7 @@ def growth() -> Iterator[Target]:
 
 def waiting() -> Iterator[Target]:
     for program, never in (("lorenz63", 1.5), ("gray_scott", 2.0)):
-        for moment, most in (("never seen", never), ("seen before", 1.0), ("first use ever", 20)):
+        for moment, most in (("never seen", never), ("seen before", 1.0), ("first use ever", 5)):
             text = f"{program}: first gradient, {moment}, s"
             yield Target(text, "latency", first(program, moment), most=most)
     yield Target("10⁴ scalar ops: compile, s", "latency", compile_seconds, most=3.0)

@@ -28,6 +28,12 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return captured.out
 
 
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is compiled at first is not announced among what the commands say."""
+    monkeypatch.setenv("CKAD_QUIET", "1")
+
+
 def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """The single line on stderr of a command that ends with status 2."""
     with pytest.raises(SystemExit) as end:

@@ -132,6 +132,7 @@ class Feed(NamedTuple):
     reverse: int
     after: Callable[[int], Iterator[Rows]] | None = None
     begin: Callable[[Window, Sequence[np.ndarray]], Course] | None = None
+    fixed: Rows | None = None  # all rows, if they are few: a table keeps them from run to run
 
 
 class Bare(NamedTuple):

@@ -19,6 +19,8 @@ from ckad.engines.actions import ACTION_BYTES, CHUNK, Course, Feed, Window
 #: The pieces of all loops together take no more than this part of the budget, or fewest rows each.
 PIECE_PART = 32
 FEWEST_ROWS = 32
+#: The rows of an inner loop that are kept from run to run: to make them may take longer than a run.
+FEW_ROWS = 256
 #: Rows that are put in where something is to be done between pieces.
 EXTRA_ROWS = 2
 #: The rows of longer inner loops are estimated while schedules are compared, not counted.
@@ -48,7 +50,7 @@ def streamed(schedule: Schedule, most: int) -> Feed:
         first = next(chunks(schedule, most))
         if first[-1, 0] == codes.END:
             first.flags.writeable = False
-            return Feed(lambda: iter((first,)), len(first), 0)
+            return Feed(lambda: iter((first,)), len(first), 0, fixed=first)
 
     def pieces() -> Iterator[np.ndarray]:
         return chunks(schedule, most)
@@ -98,7 +100,11 @@ def between(schedule: Schedule, most: int, is_learnt: bool, course: Between) -> 
 def whole(schedule: Schedule) -> Feed:
     """All rows, and the row at which the reverse phase begins."""
     n_rows, reverse = _count(schedule)
-    return Feed(lambda: chunks(schedule), n_rows, reverse)
+    if n_rows > FEW_ROWS:
+        return Feed(lambda: chunks(schedule), n_rows, reverse)
+    rows = np.concatenate(list(chunks(schedule)))
+    rows.flags.writeable = False
+    return Feed(lambda: iter((rows,)), n_rows, reverse, fixed=rows)
 
 
 def whole_rows(schedule: Schedule) -> int:

@@ -77,9 +77,16 @@ class _Tables(_NoTables):
         at = 0
         for name, number in program.loops.items():
             feed = feeds[name]
-            self.streams[number], self.room[number] = feed.pieces(), feed.n_rows
+            self.room[number] = feed.n_rows
+            if feed.fixed is None:
+                self.streams[number] = feed.pieces()
+            else:
+                self.rows[at : at + feed.n_rows] = feed.fixed
             self.after[number] = feed.after
-            self.table[number] = (at, at, at, at + feed.reverse, feed.after is not None, -1, 0)
+            self.table[number] = (
+                *(at, at if feed.fixed is None else at + feed.n_rows, at, at + feed.reverse),
+                *(feed.after is not None, -1, 0),
+            )
             at += feed.n_rows
             if feed.begin is not None:
                 self.courses[number] = feed.begin(Window(f, program.tokens[name]), inputs)
@@ -97,6 +104,8 @@ class _Tables(_NoTables):
         after, n_steps = self.after[number], int(self.table[number, COUNT])
         if after and n_steps >= 0:
             self.streams[number], self.after[number] = after(n_steps), None
+        if number not in self.streams:
+            raise ScheduleError(NO_END)
         stream, learns = self.streams[number], self.after[number] is not None
         n_rows = filled(self.rows[first : first + room], stream, learns)
         if not n_rows:

@@ -130,7 +130,7 @@ class Workspace:
         if self.memory is not None:
             self.state[Cell.ARENA] = self.memory.ctypes.data
         self.courses: dict[int, Course] = {}
-        self.begun: dict[int, np.ndarray] = {}  # the control of each taped loop before its start
+        self.begun: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # see _begin
         self.rows = np.empty((max(1, sum(f.n_rows for f in runner.feeds.values())), 4), np.int64)
 
     def _places(
@@ -218,20 +218,29 @@ class Workspace:
         self.streams: dict[int, tuple[Iterator[Rows], int]] = {}
         if memory is not self.memory or not self.begun:
             self._place_tokens(memory)
-            self.begun = {
-                name: self.state[loop.control : loop.control + Control.SIZE].copy()
-                for name, loop in self.program.taped.items()
-            }
-        for name, loop in self.program.taped.items():
-            feed = self.runner.feeds[name]
-            cells = self.state[loop.control : loop.control + Control.SIZE]
-            cells[...] = self.begun[name]
+            self.begun = {name: self._begin(name) for name in self.program.taped}
+        for name, (cells, begun) in self.begun.items():
+            cells[...] = begun
+            feed, loop = self.runner.feeds[name], self.program.taped[name]
+            if feed.fixed is not None:
+                continue
             self.streams[name] = feed.pieces(), feed.n_rows
             if feed.begin is None:
                 self._refill(name)
             else:
                 home = self.runner.homes[name] + loop.head_bytes
                 self.courses[name] = feed.begin(Window(cells, memory, home, loop), inputs)
+
+    def _begin(self, name: int) -> tuple[np.ndarray, np.ndarray]:
+        """The cells that control a loop, and what they hold at its start; few rows are put into its
+        table for all runs."""
+        at, rows = self.program.taped[name].control, self.runner.feeds[name].fixed
+        cells = self.state[at : at + Control.SIZE]
+        if rows is not None:
+            first = int(cells[Control.FIRST])
+            self.rows[first : first + len(rows)] = rows
+            cells[Control.CURSOR], cells[Control.FILLED] = first, first + len(rows)
+        return cells, cells.copy()
 
     def _place_tokens(self, memory: np.ndarray) -> None:
         at, program, slots = 0, self.program, self.runner.slots
@@ -264,6 +273,8 @@ class Workspace:
         if after and cells[Control.LEARNS] == LEARNT:
             self.streams[name] = after(count), self.streams[name][1]
             cells[Control.LEARNS] = 0
+        if name not in self.streams:
+            raise ScheduleError(NO_END)
         stream, room = self.streams[name]
         first, learns = int(cells[Control.FIRST]), bool(after) and cells[Control.LEARNS] != 0
         n_rows = filled(self.rows[first : first + room], stream, learns)
