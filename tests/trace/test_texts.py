@@ -139,3 +139,34 @@ def test_a_word_that_stands_beside_traced_numbers_is_known():
 
     check_number(by_options, 0.7)
     check_number(by_a_list, 0.7)
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.SkippedCallWarning")
+def test_words_and_what_may_be_none_have_formats():
+    def table(x):
+        best = None
+        for k in range(12):
+            v = x * np.sin(k)
+            if best is None or v > best:
+                best = v
+            word = "up" if v > 0.5 else "down"
+            print(f"{k:3d} {best:.4f} {word:>8s}|{'*' if v > 0.9 else '':>3}", format(word, "^9"))
+        return best
+
+    check_number(table, 1.3)
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.SkippedCallWarning")
+def test_arrays_and_numbers_as_texts_of_numpy():
+    def report(x):
+        for _ in range(12):
+            x = 0.9 * x
+            both = np.array([x, 1.0])
+            print("x = " + np.array2string(both, precision=2))
+            print(np.array_str(both), np.array_repr(both))
+            print(np.format_float_scientific(x, precision=2), np.format_float_positional(x, 3))
+        return x
+
+    check_number(report, 1.3)
+    with pytest.raises(ConcreteValueError, match="text that is made of traced values"):
+        ckad.grad(lambda x: x if np.array2string(x * np.ones(2)) == "[1. 1.]" else 2 * x)(1.0)

@@ -34,6 +34,18 @@ def size(a: Any, axis: Any = None) -> Any:
     return math.prod(x.shape[k] for k in axes_of(axis, x.ndim))
 
 
+def text(a: Any, *_: Any, **__: Any) -> str:
+    """What a value is shown as while its numbers are not known."""
+    return repr(a)
+
+
+put(np.array2string, text, EVERY)
+put(np.array_repr, text, EVERY)
+put(np.array_str, text, EVERY)
+put(np.format_float_positional, text, EVERY)
+put(np.format_float_scientific, text, EVERY)
+
+
 def _plain_type(x: Any) -> Any:
     return x.dtype if is_traced(x) else x
 

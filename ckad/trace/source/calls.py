@@ -174,10 +174,8 @@ def _of_numbers(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> An
 @functools.lru_cache(maxsize=1024)
 def _is_formula(callee: Any) -> bool:
     """Whether a function of NumPy or ``math`` does nothing but compute its result."""
-    if type(callee) is BuiltinFunctionType:
-        known = _is_math(callee)
-    else:
-        known = is_simple(callee) and dispatch.cell(callee, dispatch.LENGTH) is None
+    is_own = _is_math(callee) if type(callee) is BuiltinFunctionType else is_simple(callee)
+    known = is_own and dispatch.cell(callee, dispatch.LENGTH) is None
     return known and effects.name_of(callee) is None
 
 
@@ -195,6 +193,8 @@ def _formula(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     result = counterpart(*args, **options)
     if type(result) is Tracer:
         return by_builtin(callee, args, weakened(result)) if is_math else result
+    if type(result) is str:
+        return shown(result, args)
     return new(result, args) if isinstance(result, (*CONTAINERS, tuple)) else lifted(result)
 
 

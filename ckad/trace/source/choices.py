@@ -55,6 +55,9 @@ class Choice:
     def __repr__(self) -> str:
         return "<traced: one of several objects>"
 
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)

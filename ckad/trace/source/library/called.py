@@ -16,7 +16,13 @@ from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.arrays import traced
 from ckad.trace.source.libraries import generalized_function, plain_class, scalar_function
-from ckad.trace.source.library.written import iterations, orders, pools, signatures
+from ckad.trace.source.library.written import (
+    elements,
+    iterations,
+    orders,
+    pools,
+    signatures,
+)
 from ckad.trace.source.memory import object_arrays
 from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.names.closures import call_from_source
@@ -84,6 +90,8 @@ def thawed(callee: Any, args: Any, options: Any) -> Any:
         return iterations.from_iterator, args, options
     if (pooled := pools.stand_in(callee)) is not None:
         return pooled, args, options
+    if (iterated := elements.stand_in(callee, args, options)) is not None:
+        return iterated, args, options
     if callee is dataclasses.replace and args and dataclasses.is_dataclass(args[0]):
         kept = [x.name for x in dataclasses.fields(args[0]) if x.init and x.name not in options]
         return iterations.replaced, (args[0], kept, options), {}

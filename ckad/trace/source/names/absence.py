@@ -53,6 +53,9 @@ class OrNone:
     def __repr__(self) -> str:
         return "<traced: None or a value>"
 
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
     def _refuse(self, *_: Any) -> Any:
         refuse("it is used where ckad does not look for None")
 
