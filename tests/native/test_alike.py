@@ -65,7 +65,9 @@ def forget():
     cache._directory.cache_clear()
 
 
-@pytest.mark.parametrize(("fun", "n", "options"), CASES, ids=lambda x: getattr(x, "__name__", str(x)))
+@pytest.mark.parametrize(
+    ("fun", "n", "options"), CASES, ids=lambda x: getattr(x, "__name__", str(x))
+)
 def test_the_same_to_the_bit(monkeypatch, tmp_path, fun, n, options):
     monkeypatch.setenv("CKAD_CACHE_DIR", str(tmp_path / "apart"))
     forget()

@@ -68,7 +68,9 @@ def test_quantiles(distribution):
     ckad.testing.check_grads(ppf, (SHARES[2:5], np.float64(0.2), np.float64(1.3)), order=1)
 
 
-@pytest.mark.parametrize(("distribution", "shapes"), OF_COUNTS, ids=lambda x: getattr(x, "name", str(x)))
+@pytest.mark.parametrize(
+    ("distribution", "shapes"), OF_COUNTS, ids=lambda x: getattr(x, "name", str(x))
+)
 def test_counts(distribution, shapes):
     def asked(k, *first, p):
         return [getattr(distribution, n)(k, *first, p=p, loc=1) for n in names]
