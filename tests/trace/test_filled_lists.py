@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import ckad
@@ -140,12 +141,50 @@ def a_new_grid_in_each_step(a):
     return sum(map(sum, rows)) + rows[2][1]
 
 
+def warped(a, n=7):
+    """Python's numbers and NumPy's in one list, of which minima are either."""
+    x, y = a * np.linspace(0.0, 1.3, n), np.cos(np.arange(n) * a)
+    cost = [[float("inf")] * (n + 1) for _ in range(n + 1)]
+    cost[0][0] = 0.0
+    for i in range(1, n + 1):
+        for j in range(1, n + 1):
+            apart = (x[i - 1] - y[j - 1]) ** 2
+            cost[i][j] = apart + min(cost[i - 1][j], cost[i][j - 1], cost[i - 1][j - 1])
+    return cost[n][n]
+
+
+def aligned(a, n=6):
+    """Integers, Python's floats and NumPy's."""
+    score, letters = [[0] * (n + 1) for _ in range(n + 1)], np.sin(3.0 * a * np.arange(n))
+    for i in range(n + 1):
+        score[i][0] = score[0][i] = -a * i
+    for i in range(1, n + 1):
+        for j in range(1, n + 1):
+            both = score[i - 1][j - 1] + letters[i - 1] * letters[j - 1]
+            score[i][j] = max(both, score[i - 1][j] - a, score[i][j - 1] - a)
+    return score[n][n] + score[2][n]
+
+
+def split_anywhere(a, n=7):
+    sizes, least = [a + 0.3 * k for k in (4, 1, 3, 2, 6, 5, 2)], [[0] * n for _ in range(n)]
+    for length in range(2, n):
+        for i in range(1, n - length + 1):
+            j = i + length - 1
+            least[i][j] = 1e30
+            for k in range(i, j):
+                found = least[i][k] + least[k + 1][j] + sizes[i - 1] * sizes[k] * sizes[j]
+                if found < least[i][j]:
+                    least[i][j] = found
+    return least[1][n - 1]
+
+
 @pytest.mark.parametrize(
     "program",
     [
         *(counts_and_sums, appended_to_as_well, one_end_to_the_other, sorted_in_each_step),
         *(integers_become_floats, shown_by_two_names, in_each_step_anew, grid),
         *(grid_under_conditions, one_row_twice, a_new_grid_in_each_step),
+        *(warped, aligned, split_anywhere),
     ],
 )
 def test_lists_that_are_filled(program):
@@ -169,3 +208,9 @@ def test_a_step_is_as_long_as_a_grid_has_rows():
     short, long = _of_loops(grid, 8), _of_loops(grid, 24)
     assert long < 4 * short
     assert long < 24 * 24 * 3  # not by items, of which six are read and three written
+
+
+@pytest.mark.parametrize("program", [warped, aligned])
+def test_numbers_of_several_classes_make_steps_no_longer(program):
+    short, long = _of_loops(program, 6), _of_loops(program, 18)
+    assert long < 4 * short

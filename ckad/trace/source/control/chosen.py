@@ -34,7 +34,7 @@ from ckad.trace.source.memory.contents import (
 )
 from ckad.trace.source.memory.growing import Filled
 from ckad.trace.source.memory.objects import attribute
-from ckad.trace.source.memory.rows.kinds import kind_of
+from ckad.trace.source.memory.rows.kinds import kind_of_numbers
 from ckad.trace.source.memory.sharing import picked_memory
 from ckad.trace.source.memory.twins import can_differ, is_copy
 from ckad.trace.source.names.absence import OrNone
@@ -95,9 +95,9 @@ def house_long(items: list[Any], index: Tracer, new: Any) -> None:
     at traced places is one row then, and not one for each item."""
     if len(items) < _LONG or known(index) is not None or not can_be_filled(items):
         return
-    slots = {slot_of(x) for x in (*items, new)}
-    if len(slots) == 1 and (slot := slots.pop()) is not None and slot.scalar:
-        raise Filled(items, length_unknown(contents(items)), kind_of(new))
+    kind = kind_of_numbers([*items, new])
+    if kind is not None:
+        raise Filled(items, length_unknown(contents(items)), kind)
 
 
 def can_be_filled(items: list[Any]) -> bool:

@@ -34,7 +34,7 @@ from ckad.trace.source.memory.contents import (
     stack_of,
 )
 from ckad.trace.source.memory.growing import Filled
-from ckad.trace.source.memory.rows.kinds import Kind, kind_of, kind_of_all
+from ckad.trace.source.memory.rows.kinds import Kind, kind_of, kind_of_all, kind_of_numbers
 from ckad.trace.source.memory.rows.stacks import Layout, Stack, stacked
 from ckad.trace.source.memory.twins import check_alone, one_of_several
 from ckad.trace.source.names.frame import Frame, depth_of, enclosing, made, region
@@ -125,9 +125,9 @@ def _house_numbers(choice: Choice, new: Any) -> None:
         return
     for one in lists:
         check_alone(one)
-    slots = {slot_of(x) for x in (*(x for one in lists for x in one), new)}
-    if len({*map(len, lists)}) == len(slots) == 1 and (slot := slots.pop()) and slot.scalar:
-        _house(choice, {id(one): kind_of(new) for one in lists}, Filled)
+    kind = kind_of_numbers([*(x for one in lists for x in one), new])
+    if len({*map(len, lists)}) == 1 and kind is not None:
+        _house(choice, {id(one): kind for one in lists}, Filled)
 
 
 def _put_in_buffers(choice: Choice, index: Tracer, new: Any) -> bool:

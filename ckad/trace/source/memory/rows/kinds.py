@@ -70,6 +70,12 @@ def kind_of(item: Any) -> Kind | None:
     return Kind(tree, found, [x.choice.options if type(x) is _Known else None for x in leaves])
 
 
+def kind_of_numbers(items: Sequence[Any]) -> Kind | None:
+    """One kind for items that are numbers; None if some are not."""
+    slots = [slot_of(x) for x in items]
+    return kind_of_all(items) if all(s is not None and s.scalar for s in slots) else None
+
+
 class _Known:
     """A leaf that is one of several known objects, as its number among them."""
 
