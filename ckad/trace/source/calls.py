@@ -6,6 +6,7 @@ branch, which is recorded once, only calls are made that compute from their argu
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 import math
@@ -90,6 +91,10 @@ _SHALLOW = {len, iter, zip, enumerate, reversed, list, tuple, dict, isinstance, 
 _BY_NUMBER = (zip, enumerate, reversed)
 #: What may be asked of None, too.
 _LOOKING = (isinstance, type, print, id, repr, str, callable)
+#: What asks an object for none of its items, numbers and texts.
+_OF_OBJECTS = frozenset(
+    {getattr, hasattr, setattr, delattr, issubclass, copy.copy, copy.deepcopy, *_LOOKING}
+)
 #: Python numbers come out of these if only such go in.
 _WEAK_RESULTS = {abs, float, int, bool, round, min, max, sum, pow}
 
@@ -121,7 +126,7 @@ def _call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     if kind is type or kind is BuiltinFunctionType:
         own = classes.as_builtin(callee, args)
         if own is not MISSING:
-            return call(callee, (own,), {})
+            return call(str if callee is repr else callee, (own,), {})
     if isinstance(callee, type):
         new = classes.construct(callee, args, options)
         if new is not MISSING:
@@ -245,7 +250,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     if not isinstance(owner, CONTAINERS) and all(callee is not x for x in _LOOKING):
         args, options = given_deep(args), {k: given_deep(x) for k, x in options.items()}
     callee = sparse.method(method(callee, x := (*args, *options.values())), x)
-    note_given(*args)
+    note_given(*args, asks=not is_in(callee, _OF_OBJECTS))
     if (longer := appender(callee, args)) is not None:
         return longer(owner, *args)
     if any(isinstance(x, Filtered) for x in args):

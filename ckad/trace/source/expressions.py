@@ -127,6 +127,7 @@ def _list(frame: Frame, node: ast.List) -> Any:
 
 def _set(frame: Frame, node: ast.Set) -> Any:
     found = [*items(frame, node.elts)]
+    by_python.note_keys(*found)
     with by_python.noting_changes(*found):
         return made(set(found))
 
@@ -152,18 +153,14 @@ _CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda x: x, 114: repr, 115
 
 def _formatted(frame: Frame, node: ast.FormattedValue) -> str:
     found = evaluate(frame, node.value)
-    _looked_into(found)
     spec = evaluate(frame, node.format_spec) if node.format_spec else ""
+    own = classes.text(found, node.conversion, spec)
+    if own is MISSING and (watched := watch()):
+        hand_over(watched, found)
     with making_text() as traced, by_python.noting_changes(found):
-        value = _CONVERSIONS[node.conversion](found)
+        value = _CONVERSIONS[node.conversion](found) if own is MISSING else own
         text = repr(value) if isinstance(value, Array) else format(value, spec)
-    return shown(text, [found, *traced])
-
-
-def _looked_into(value: Any) -> None:
-    """Note that Python makes a text of a value."""
-    if watched := watch():
-        hand_over(watched, value)
+    return shown(text, [found, value, *traced])
 
 
 # --- operators -----------------------------------------------------------------------------------

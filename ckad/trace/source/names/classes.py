@@ -115,6 +115,18 @@ def as_builtin(function: Any, args: Sequence[Any]) -> Any:
     return MISSING if name is None else invoke(args[0], name)
 
 
+def text(x: Any, conversion: int, spec: str) -> Any:
+    """The text that methods of the user make of an object, for ``spec`` to be applied to; MISSING
+    where Python makes it."""
+    kind: Any = type(x)
+    named: Any = {ord("r"): repr, ord("s"): str}.get(conversion)
+    if conversion == -1 and not spec and kind.__format__ is object.__format__:
+        named = str
+    if named is str and kind.__str__ is object.__str__:  # which asks for the other one
+        named = repr
+    return MISSING if named is None else as_builtin(named, (x,))
+
+
 def verdict(x: Any) -> Any:
     """What a method of the user says of the truth of ``x``; None where there is none."""
     kind: type = type(x)

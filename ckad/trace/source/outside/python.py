@@ -5,16 +5,17 @@ from __future__ import annotations
 import builtins
 import collections
 import os
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from ckad.trace.source.libraries import python_function
-from ckad.trace.source.outside.guard import BUILTIN, IMMUTABLE, content
-from ckad.trace.source.outside.kinds import CONTAINERS
+from ckad.trace.source.libraries import is_library, python_function
+from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE, content
+from ckad.trace.source.outside.kinds import CONTAINERS, INERT, users
 from ckad.trace.source.outside.purity import (
     ATTRIBUTES,
     UNDEFINED,
@@ -32,6 +33,70 @@ _FUNCTIONS = frozenset({FunctionType, type, *BUILTIN})
 def run_by_python(watch: Watch, function: Any) -> None:
     """Note what a function reads, and what the functions do that it calls."""
     _Reader(watch).look_into(function)
+
+
+#: Modules whose functions compute from what they are given; NumPy's draw under one name.
+_COMPUTING = frozenset("math cmath numpy operator itertools functools collections".split())
+_DRAWING = "random"
+#: Of Python's own functions, those that reach more than they are given.
+_REACHING = frozenset("open input eval exec compile globals locals vars id hash __import__".split())
+
+
+def asked(watch: Watch, x: Any, names: Sequence[str]) -> None:
+    """Note what methods of the user's may read, by these names, which Python may run on ``x``.
+
+    What an object that the recording has made holds is known; by name they may look up more.
+    """
+    kind = type(x)
+    if kind in INERT or is_library(kind.__module__):
+        return
+    seen: set[Any] = set()
+    for name in names:
+        watch.on_class(kind, name)
+        method = users(kind, name)
+        if method is not ABSENT and not (
+            watch.is_own(x) and type(method) is FunctionType and _looked_up(watch, method, seen)
+        ):
+            return watch.give_up(f"{kind.__qualname__}.{name}, which Python runs")
+
+
+def _looked_up(watch: Watch, function: FunctionType, seen: set[Any]) -> bool:
+    """Note what a function may look up by name, and the functions that it may call; whether that is
+    all that it can depend on beside its arguments."""
+    if function in seen:
+        return True
+    seen.add(function)
+    watch.function(function)
+    named = _names_in(function.__code__)
+    for cell in function.__closure__ or ():
+        watch.cell(cell)
+    found = [content(cell) for cell in function.__closure__ or ()]
+    for name in named:
+        if name in function.__globals__:
+            watch.name(function.__globals__, name)
+            found.append(function.__globals__[name])
+        elif name in _REACHING:
+            return False
+    if _DRAWING in named and any(x is np for x in found):
+        return False
+    return all(_is_looked_into(watch, x, seen) for x in found)
+
+
+def _is_looked_into(watch: Watch, value: Any, seen: set[Any]) -> bool:
+    if type(value) is ModuleType:
+        return value.__name__.partition(".")[0] in _COMPUTING
+    if isinstance(value, type) and not is_library(value.__module__):
+        parts = [x for base in value.__mro__ for x in vars(base).values()]
+        own = [x for x in parts if type(x) is FunctionType and not is_library(x.__module__)]
+        return all(_looked_up(watch, x, seen) for x in own)
+    if type(value) is FunctionType and not is_library(value.__module__):
+        return _looked_up(watch, value, seen)
+    return True
+
+
+def _names_in(code: CodeType) -> frozenset[str]:
+    inner = [_names_in(x) for x in code.co_consts if isinstance(x, CodeType)]
+    return frozenset(code.co_names).union(*inner)
 
 
 class _Unknown(Exception):

@@ -322,16 +322,6 @@ class Watch:
         self.guard.arrays.append((value, contents(value)))
         return None
 
-    def iterated(self, x: Any) -> None:
-        """Python iterates over ``x``."""
-        kind = type(x)
-        if kind in INERT or is_library(kind.__module__):
-            return
-        for name in ("__iter__", "__next__", "__getitem__"):
-            self.on_class(kind, name)
-            if users(kind, name) is not ABSENT:
-                self.give_up(f"{kind.__qualname__}.{name}, which Python runs")
-
     # --- what is made ---------------------------------------------------------------------------
 
     def adopt(self, value: Any) -> Any:

@@ -5,7 +5,7 @@ They are not followed: what they may read is noted before, and what they have ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
@@ -17,18 +17,19 @@ from ckad.trace.source.memory.objects import attributes_of
 from ckad.trace.source.names.frame import check_iterated, outside, region
 from ckad.trace.source.outside.guard import ABSENT
 from ckad.trace.source.outside.kinds import CONTAINERS, attributes, users
+from ckad.trace.source.outside.python import asked
 from ckad.trace.source.outside.watch import watch
 
 #: What Python may ask an object of the user's for, by itself.
 _ASKED = """__iter__ __next__ __getitem__ __reversed__ __contains__ __len__ __array__ __float__
     __int__ __index__ __complex__""".split()
+#: What it asks keys of dicts and items of sets for.
+_OF_KEYS = ("__hash__", "__eq__")
 
 
 def check_run_over(x: Any) -> None:
     """Python runs over all items of ``x``."""
     note_given(x)
-    if watched := watch():
-        watched.iterated(x)
 
 
 def all_of(x: Any, asks_length: bool = False) -> Any:
@@ -40,12 +41,27 @@ def all_of(x: Any, asks_length: bool = False) -> Any:
         return [*x] if asks_length else [*iter(x)]
 
 
-def note_given(*given: Any) -> None:
-    """A function of a library is given these: what methods may read is as it is in the step."""
+def note_given(*given: Any, asks: bool = True) -> None:
+    """A function of a library is given these, which ``asks`` them for items, numbers or texts: what
+    methods may read is as it is in the step."""
+    if asks:
+        _note_read(given, _ASKED)
     for x in given:
         check_iterated(x)
         if region() is not None:
             _note_asked(x, set(), False)
+
+
+def note_keys(*keys: Any) -> None:
+    """Python asks these which keys or integers they are."""
+    _note_read(keys, (*_OF_KEYS, "__index__"))
+
+
+def _note_read(given: Sequence[Any], names: Sequence[str]) -> None:
+    """Note for who uses the recording again what methods read that Python may run on these."""
+    for x in given:
+        if watched := watch():
+            asked(watched, x, names)
 
 
 @contextmanager
@@ -77,7 +93,10 @@ def put_all(items: dict[Any, Any], xs: Any) -> None:
 def by_index(function: Callable[..., Any], owner: Any, index: Any, *value: Any) -> Any:
     """``owner[index]``, read, put or deleted by a function of ``operator``: objects of the user's
     may say which integer they stand for, or which key they are."""
-    if region() is None or not _is_users(index):
+    if not _is_users(index):
+        return function(owner, index, *value)
+    note_keys(index)
+    if region() is None:
         return function(owner, index, *value)
     with noting_changes(owner, index):
         return function(owner, index, *value)

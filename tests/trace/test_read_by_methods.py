@@ -1,0 +1,100 @@
+"""What methods read that Python runs: a recording is used again as long as it is the same."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.transforms.call import Call
+
+SCALE = 1.0
+
+
+def scaled(x):
+    return SCALE * x
+
+
+class Pair:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __iter__(self):
+        yield from (scaled(self.x), self.y)
+
+    def __reversed__(self):
+        return iter([scaled(self.x)])
+
+    def __len__(self):
+        return int(SCALE)
+
+    def __index__(self):
+        return int(SCALE)
+
+    def __eq__(self, other):
+        return scaled(self.x) == other.x
+
+    def __hash__(self):
+        return 1
+
+    def __repr__(self):
+        return f"{SCALE}"
+
+
+def unpacked(x):
+    a, b = Pair(x, 2.0)
+    return a * b
+
+
+def starred(x):
+    return math.hypot(*Pair(x, 2.0))
+
+
+def in_a_loop(x):
+    total = 0.0
+    for k in range(3):
+        total += sum(i * v for i, v in enumerate(Pair(x + k, 2.0), 1))
+    return total
+
+
+OF_PAIRS = {
+    "tuple": lambda x: math.fsum(tuple(Pair(x, 2.0))),
+    "sum": lambda x: sum(Pair(x, 2.0)),
+    "zip": lambda x: sum(a * b for a, b in zip(Pair(x, 1.0), Pair(x, 2.0), strict=True)),
+    "dict": lambda x: dict(zip("ab", Pair(x, 1.0), strict=True))["a"],
+    "array": lambda x: np.sum(np.array(list(Pair(x, 2.0)))),
+    "reversed": lambda x: next(reversed(Pair(x, 1.0))),
+    "len": lambda x: x * len(Pair(x, 2.0)),
+    "index": lambda x: x * [1, 2, 3, 4][Pair(1.0, 2.0)],
+    "set": lambda x: x * len({Pair(1.0, 1.0), Pair(2.0, 1.0)}),
+    "repr": lambda x: x * float(repr(Pair(1.0, 1.0))),
+    "text": lambda x: x * float(f"{Pair(1.0, 1.0)}"),
+    "unpacked": unpacked,
+    "starred": starred,
+    "in a loop": in_a_loop,
+}
+
+
+@pytest.mark.parametrize("function", OF_PAIRS.values(), ids=OF_PAIRS)
+def test_a_name_that_a_method_reads_is_looked_at_again(monkeypatch, function):
+    gradient = ckad.value_and_grad(function, engine="vm")
+    for scale in (1.0, 2.0, 3.0, 1.0):
+        monkeypatch.setitem(globals(), "SCALE", scale)
+        assert gradient(1.5)[0] == function(1.5)
+
+
+@pytest.mark.parametrize("function", OF_PAIRS.values(), ids=OF_PAIRS)
+def test_the_recording_is_kept(function):
+    assert not Call(function, (1.5,), {}).anew
+
+
+class Drawing(Pair):
+    def __iter__(self):
+        yield from (np.random.rand() * self.x, self.y)
+
+
+def test_what_a_method_draws_is_drawn_anew():
+    gradient = ckad.value_and_grad(lambda x: sum(Drawing(x, 2.0)), engine="vm")
+    assert gradient(1.5)[0] != gradient(1.5)[0]
