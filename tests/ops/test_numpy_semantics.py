@@ -21,7 +21,7 @@ SHAPES = [(), (0,), (1,), (5,), (3, 4), (4, 4), (1, 3), (2, 3, 4), (3, 0)]
 
 #: one function of one array each, on every dtype and shape
 OF_ONE_ARRAY = """
-x + 0.5 | x**3 | x**2 | x**0.5 | 2**x | -x | +x | abs(x) | x // 2 | divmod(x, 2) | x @ x.T + 1
+x + 0.5 | x**3 | x**2 | x**2.0 | x**0.5 | 2**x | -x | +x | abs(x) | x // 2 | divmod(x, 2) | x @ x.T + 1
 np.add.outer(x, x) | np.multiply.outer(x, [1, 2]) | np.float_power(x, 2) | np.logaddexp(x, 1)
 x + np.ones((3, 1), np.float32) | x > 1 | np.fmin(x, 1) | np.fmod(x, 2) | ~(x > 1) | np.exp(x)
 np.sum(x) | np.sum(x, 0) | np.sum(x, axis=-1, keepdims=True) | np.sum(x, (0, 1))
@@ -153,6 +153,8 @@ np.interp(np.linspace(-1, 5, 9), np.cumsum(np.abs(x) + 1), x)
 np.interp(x, np.arange(60.0) ** 1.1, np.sin(np.arange(60.0)))
 np.searchsorted([0, 1, 3, 4], x) | np.searchsorted([0, 1, 1, 4], x, "right")
 np.searchsorted(np.arange(99) // 2, x)
+np.searchsorted([0, 1, 3], x / 0) | np.searchsorted([1, np.nan], x * np.nan)
+np.searchsorted([1, np.nan], x / 0 - x / 0, "right")
 np.searchsorted(np.arange(99) // 2, x, side="right") | np.digitize(x, [0, 1, 2])
 np.digitize(x, [2, 1, 0], True)
 np.digitize(x, [2, 1, 0]) | np.digitize(x, [0, 1, 2], right=True)
