@@ -21,11 +21,11 @@ SHAPES = [(), (0,), (1,), (5,), (3, 4), (4, 4), (1, 3), (2, 3, 4), (3, 0)]
 
 #: one function of one array each, on every dtype and shape
 OF_ONE_ARRAY = """
-x + 0.5 | x**3 | x**2 | x**2.0 | x**0.5 | 2**x | -x | +x | abs(x) | x // 2 | divmod(x, 2) | x @ x.T + 1
+x + 0.5 | x**3 | x**2 | x**0.5 | 2**x | -x | +x | abs(x) | x // 2 | divmod(x, 2) | x @ x.T + 1
 np.add.outer(x, x) | np.multiply.outer(x, [1, 2]) | np.float_power(x, 2) | np.logaddexp(x, 1)
 x + np.ones((3, 1), np.float32) | x > 1 | np.fmin(x, 1) | np.fmod(x, 2) | ~(x > 1) | np.exp(x)
 np.sum(x) | np.sum(x, 0) | np.sum(x, axis=-1, keepdims=True) | np.sum(x, (0, 1))
-x.sum(dtype=float)
+x.sum(dtype=float) | x**2.0
 np.sum(x, initial=2) | np.sum(x, where=x > 1) | np.sum(x, axis=()) | np.add.reduce(x)
 np.prod(x) | np.prod(x, -1) | x.prod((0, 1), keepdims=True) | np.multiply.reduce(x)
 np.prod(x, (0, 2))
