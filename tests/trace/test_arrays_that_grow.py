@@ -576,3 +576,17 @@ def test_few_steps_of_which_python_knows_which_make_an_array_longer():
         return np.sum(z.reshape(2, 1) ** 2)
 
     assert ckad.value_and_grad(of_known_length)(2.0) == (40.0, 40.0)
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.AsRunWarning")
+@pytest.mark.parametrize("n", [2, 9])
+def test_a_number_that_no_step_makes_longer_is_of_length_one(n):
+    def from_a_number(a):
+        h = 0.5
+        for _ in range(n):
+            if a < 0.3:
+                h = np.append(h, a)
+        return np.sum(np.asarray(h) ** 2) * a + np.size(h)
+
+    for a in (0.1, 0.7):
+        assert ckad.jit(from_a_number, engine="vm")(a) == pytest.approx(from_a_number(a))

@@ -79,3 +79,25 @@ def test_an_item_that_is_looked_for(program):
     value, slope = ckad.value_and_grad(program, engine="vm")(at)
     np.testing.assert_allclose(value, program(at), rtol=1e-12)
     np.testing.assert_allclose(slope, (program(at + h) - program(at - h)) / (2 * h), rtol=1e-6)
+
+
+def whose_front_goes(x):
+    xs, t = [0.3, x, 1.0], 0
+    while t < 11 and abs(x) < 30:
+        del xs[0]
+        t += 1
+    return x + len(xs)
+
+
+def whose_end_goes_sometimes(x):
+    xs = [0.3, x, 1.0]
+    for t in range(11):
+        if x * t >= 0:
+            xs.pop()
+    return x + len(xs)
+
+
+@pytest.mark.parametrize("program", [whose_front_goes, whose_end_goes_sometimes])
+def test_no_list_is_shorter_than_an_empty_one(program):
+    with pytest.raises(IndexError, match=r"test_items_taken_out.py:\d+: .* at step 3"):
+        ckad.value_and_grad(program, engine="vm")(0.7)

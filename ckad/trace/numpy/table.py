@@ -113,7 +113,10 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Arra
     goes_before = np.less if side == "left" else np.less_equal
     is_short = not is_static(table) or table.size <= LONGEST_SCAN
     search = _scan if is_short else _bisect
-    return by_elements(lambda v: search(table, v, goes_before), x)
+    if x.dtype.kind != "f":
+        return by_elements(lambda v: search(table, v, goes_before), x)
+    before = table.size if side == "right" else np.sum(table == table)  # NaN comes last
+    return by_elements(lambda v: own(np.where(v == v, search(table, v, goes_before), before)), x)
 
 
 def _scan(table: Array, x: Array, goes_before: Any) -> Array:

@@ -307,10 +307,9 @@ def _is_float(x: Any) -> bool:
 
 
 def _power(x: Any, y: Any, dtype: Any = None, where: Any = True, **options: Any) -> Array:
-    if type(y) in (int, float) and y == 2 and isinstance(x, Tracer) and dtype is None:
-        return np.square(x, where=where, **options)
-    if type(y) in (int, float) and y == 0.5 and _is_float(x) and dtype is None:
-        return np.sqrt(x, where=where, **options)
+    keeps = dtype is None and (type(y) is int or (type(y) is float and _is_float(x)))
+    if keeps and (y == 0.5 or (y == 2 and isinstance(x, Tracer))):
+        return (np.square if y == 2 else np.sqrt)(x, where=where, **options)
     out, casting = options.pop("out", None), options.pop("casting", "same_kind")
     refuse_options(np.power, options)
     base, exponent = _harmless(np.power, operands(np.power, (x, y), dtype), where)

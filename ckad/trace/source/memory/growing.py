@@ -26,6 +26,7 @@ from ckad.trace.source.names.frame import Key, enclosing, region
 from ckad.trace.source.names.region import Growth
 from ckad.trace.source.values import Slot, is_kept, join, slot_of
 from ckad.trace.values.apply import astype
+from ckad.trace.values.filled import is_filled
 from ckad.trace.values.grown import Buffer, Grown, aligned, plain_in, put, settle_tips
 from ckad.trace.values.part import Extents, Part
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
@@ -91,6 +92,8 @@ def steps_of(before: Any, end: Any, path: tuple[int, ...] = ()) -> Iterator[Step
 def _growth(before: Any, end: Any) -> tuple[int, int, Slot] | None:
     is_part = isinstance(end, Part) and isinstance(end.where, Extents)
     if type(before) is not Tracer and type(before) is not np.ndarray:
+        return None
+    if is_filled(before) or is_filled(end):  # it may be a number, which is of another length
         return None
     if not (type(end) is Tracer or is_part) or before.ndim != end.ndim:
         return None

@@ -278,7 +278,7 @@ def pop(owner: Any, index: Any = -1) -> Any:
         first = stack.wrapped(plus(first, 1))
     elif not isinstance(index, int) or index != -1:
         close_gap(stack, stack.place(index))
-    _changed(owner, stack.moved(first, minus(stack.count, 1)))
+    _changed(owner, stack.moved(first, stack.place(-1)))  # checked: none is shorter than empty
     return found
 
 
