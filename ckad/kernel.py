@@ -20,13 +20,16 @@ from pathlib import Path
 from types import CellType, FrameType, FunctionType
 from typing import Any, TypeVar
 
+import llvmlite.binding as llvm
 import numba
 from numba.core.caching import _Cache
-from numba.core.compiler import CompileResult
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompileResult, Flags, compile_extra
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
 from numba.core.serialize import dumps
+from numba.core.types.misc import unliteral
 
 from ckad import cache
 from ckad.cache import Cache, cache_dir, digest, warn_once
@@ -103,6 +106,11 @@ def _one_process_at_a_time(dispatcher: Any) -> Callable[[Any], Any]:
 
     @functools.wraps(compiled)
     def alone(sig: Any) -> Any:
+        if _whole.wanted:
+            return _as_part(dispatcher, sig)
+        args = tuple(getattr(sig, "args", sig))
+        if args in dispatcher.overloads:
+            _forget_part(dispatcher, args)
         if sig in dispatcher.overloads:
             return compiled(sig)
         entry = dispatcher._cache.missing(sig, dispatcher.targetctx)
@@ -113,6 +121,108 @@ def _one_process_at_a_time(dispatcher: Any) -> Callable[[Any], Any]:
             return compiled(sig)
 
     return alone
+
+
+# --- many kernels as one ------------------------------------------------------------------------
+
+
+class _Whole(threading.local):
+    """Whether this thread compiles what will be part of a kernel."""
+
+    wanted = False
+
+
+_whole = _Whole()
+
+
+def compile_whole(dispatcher: Any, signature: Any) -> CompileResult:
+    """Compile a kernel, and the kernels that it calls as parts of it alone.
+
+    Numba optimises and assembles each kernel with all that it calls, so that what lies under ten
+    others is done ten times.
+    """
+
+    def typed(args: Any, return_type: Any) -> Any:
+        _whole.wanted = True
+        try:
+            return compiled(args, return_type)
+        finally:
+            _whole.wanted = False
+
+    compiler = dispatcher._compiler
+    compiled, compiler.compile = compiler.compile, typed
+    try:
+        dispatcher.compile(signature)
+    finally:
+        compiler.compile = compiled
+    return dispatcher.overloads[signature.args]
+
+
+def _as_part(dispatcher: Any, sig: Any) -> Any:
+    """What Numba finds the part by."""
+    args = tuple(map(unliteral, sig))  # LLVM sees the numbers where it puts the part
+    if args not in dispatcher.overloads:
+        flags, target, compiler = Flags(), dispatcher.targetctx, dispatcher._compiler
+        compiler.targetdescr.options.parse_as_flags(flags, dispatcher.targetoptions)
+        flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        library = _Part(target.codegen(), dispatcher.py_func.__qualname__)
+        with global_compiler_lock, dispatcher._compiling_counter:
+            found = compile_extra(
+                dispatcher.typingctx, target, dispatcher.py_func, args, None, flags, {}, library,
+                compiler.pipeline_class,
+            )  # fmt: skip
+            found = found._replace(entry_point=object())
+            target.insert_user_function(found.entry_point, found.fndesc, [library])
+            dispatcher.overloads[args] = found
+    return dispatcher.overloads[args].entry_point
+
+
+def _forget_part(dispatcher: Any, args: Any) -> None:
+    """A part has no machine code of its own, which is asked for now."""
+    with global_compiler_lock:  # while nothing is compiled that found the part
+        found = dispatcher.overloads.get(args)
+        if found is not None and isinstance(found.library, _Part):
+            del dispatcher.overloads[args]
+
+
+class _Part(JITCodeLibrary):  # type: ignore[misc]
+    """The code of a kernel that is only linked to others, and optimised there."""
+
+    _shared_module: Any
+
+    def finalize(self) -> None:
+        self._finalized = True
+
+    def _get_module_for_linking(self) -> Any:
+        """With all parts that it calls, each once."""
+        if self._shared_module is None:
+            module = self._final_module.clone()
+            for library in _parts(self)[1:]:
+                module.link_in(library._final_module, preserve=True)
+            for library in _wholes(self):
+                module.link_in(library._get_module_for_linking(), preserve=True)
+            for function in module.functions:
+                if not function.is_declaration and function.linkage == llvm.Linkage.external:
+                    function.linkage = "linkonce_odr"
+            self._shared_module = module
+        return self._shared_module
+
+
+def _parts(library: _Part) -> list[_Part]:
+    found = {library: None}
+    left = [library]
+    while left:
+        for other in left.pop()._linking_libraries:
+            if isinstance(other, _Part) and other not in found:
+                found[other] = None
+                left.append(other)
+    return list(found)
+
+
+def _wholes(library: _Part) -> dict[Any, None]:
+    """The other libraries that the parts call."""
+    every = (other for part in _parts(library) for other in part._linking_libraries)
+    return {other: None for other in every if not isinstance(other, _Part)}
 
 
 @contextmanager

@@ -546,3 +546,23 @@ def test_an_interrupt_that_a_compiler_swallows_is_raised_after_all():
         fresh(applier(swallowing))(1.0)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert fresh()(1) == 2
+
+
+def test_what_a_whole_calls_is_compiled_within_it():
+    @kernel
+    def twice(x):
+        return 2 * x
+
+    @kernel
+    def thrice(x):
+        return twice(x) + x
+
+    body = kernel(lambda x: thrice(x) + twice(1))
+    signature = numba.int64(numba.int64)
+    found = kernels.compile_whole(body, signature)
+    assert len(entries()) == 1  # and has none of its own
+    assert body(5) == 17
+    assert found.library.get_pointer_to_function(found.fndesc.llvm_cfunc_wrapper_name)
+    assert kernel(lambda x: thrice(x) - twice(x))(5) == 5  # as what another kernel calls
+    assert thrice(5) == 15  # and from Python
+    assert twice(5) == 10

@@ -14,7 +14,7 @@ from numba import carray, types
 from numba.core import typing
 from numba.extending import get_cython_function_address, intrinsic
 
-from ckad.kernel import kernel
+from ckad.kernel import compile_whole, kernel
 from ckad.tape.routines import Compiled, Failure, words_of
 from ckad.tape.types import Type, type_of
 
@@ -129,8 +129,7 @@ def compiled(
 def machine_code(function: Callable[..., int], signature: Any) -> int:
     """The address of what Numba compiles."""
     dispatcher: Any = kernel(function)
-    dispatcher.compile(signature)
-    result = dispatcher.overloads[signature.args]
+    result = compile_whole(dispatcher, signature)
     return int(result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name))
 
 

@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
 
 from ckad.kernel import kernel
 from ckad.rules.routines.fourier.blocks import PARTS, REAL, UNITS, Side, axis, numbers
@@ -22,7 +23,7 @@ from ckad.rules.routines.fourier.lanes import (
     in_lanes,
 )
 from ckad.rules.routines.fourier.vectors import LANES
-from ckad.rules.routines.memory import copy, doubles, integers
+from ckad.rules.routines.memory import PART, copy, doubles, integers
 
 
 class Kind(IntEnum):
@@ -337,7 +338,9 @@ def fourier_part(words: int, arrays: int, work: int, stage: int, first: int, las
     return 0
 
 
-_part = kernel(fourier_part)
+#: ``fourier_part`` by its address, so that it is compiled once for threads and without them.
+PART_SYMBOL = "ckad_fourier_part"
+_part = types.ExternalFunction(PART_SYMBOL, PART)
 
 
 def fourier_body(words: int, arrays: int, work: int) -> int:

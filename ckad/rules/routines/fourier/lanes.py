@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import llvmlite.binding as llvm
 import numpy as np
 
-from ckad.kernel import kernel
+from ckad.kernel import interpreted, kernel
 from ckad.rules.routines.fourier import pocketfft
 from ckad.rules.routines.fourier.vectors import (
     LANES,
@@ -123,7 +123,7 @@ def _table(n: int) -> np.ndarray:
     last = _roots(2 * n, np.arange(n // 2 + 1))
     head[13] = head[15] + 8 * len(last)
     joins = np.empty(0)
-    if in_parts(FORWARD, LANES * n):
+    if interpreted(in_parts)(FORWARD, LANES * n):
         pairs = _roots(LANES * n, np.outer(np.arange(n), np.arange(LANES)).ravel())
         joins = pairs.reshape(n, LANES, 2).swapaxes(1, 2).ravel()
     return np.concatenate([head.view(float), *passes, begins.view(float), last, joins])
@@ -135,7 +135,8 @@ where_tables = pocketfft.data("roots")
 @functools.cache
 def _tables() -> tuple[np.ndarray, list[np.ndarray]]:
     """The addresses of tables by length, and the tables."""
-    lengths = [n for n in range(2, _LONGEST + 1) if in_lanes(FORWARD, n, LEAST_LINES)]
+    are_taken = interpreted(in_lanes)
+    lengths = [n for n in range(2, _LONGEST + 1) if are_taken(FORWARD, n, LEAST_LINES)]
     addresses, tables = np.zeros(_LONGEST + 1, np.int64), [_table(n) for n in lengths]
     addresses[lengths] = [table.ctypes.data for table in tables]
     return addresses, tables

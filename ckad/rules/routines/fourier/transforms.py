@@ -17,18 +17,21 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import log2, prod, sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+import llvmlite.binding as llvm
 import numpy as np
 
 from ckad.errors import TapeError
+from ckad.kernel import interpreted
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.matrices import add
 from ckad.rules.routines.fourier import lanes, pocketfft
 from ckad.rules.routines.fourier.blocks import BLOCK, ROWS, UNITS
 from ckad.rules.routines.fourier.body import (
+    PART_SYMBOL,
     Kind,
     Norm,
     block_of,
@@ -168,19 +171,18 @@ class _Room(NamedTuple):
 
 
 def _room(t: Transform, shape: Sequence[int]) -> _Room:
-    axes = np.array(t.axes)
-    rank = rank_of(np.array(shape), t.axes[-1])
-    full = np.array(t.real_shape(shape)[:rank])
-    half = full if t.kind is Kind.COMPLEX_TO_COMPLEX else np.array(t.half_shape(shape)[:rank])
-    kept = numbers_kept(int(t.kind), axes, full, half)
-    return _Room(kept, block_of(int(t.kind), axes, full, half))
+    rank = interpreted(rank_of)(shape, t.axes[-1])
+    full = t.real_shape(shape)[:rank]
+    half = full if t.kind is Kind.COMPLEX_TO_COMPLEX else t.half_shape(shape)[:rank]
+    kept = interpreted(numbers_kept)(int(t.kind), t.axes, full, half)
+    return _Room(kept, interpreted(block_of)(int(t.kind), t.axes, full, half))
 
 
 def _workspace(attrs: Sequence[int], *types: Type) -> int:
     """With a cache line more before each of what begins with one."""
     room = _room(read(attrs), types[0].shape)
     units = UNITS if _stages(attrs, *types) else 1
-    heads = UNITS * head_bytes(len(types[0].shape))
+    heads = UNITS * int(interpreted(head_bytes)(len(types[0].shape)))
     return heads + 16 * room.kept + 128 + 32 * units * room.buffer
 
 
@@ -190,25 +192,28 @@ def _stages(attrs: Sequence[int], *types: Type) -> tuple[tuple[int, int], ...]:
     is_block = len(t.axes) == 1 and size <= max(BLOCK, ROWS * t.length)
     if size < SHARED or is_block:
         return ()
-    n = n_stages(int(t.kind), len(t.axes))
+    n = int(interpreted(n_stages)(int(t.kind), len(t.axes)))
     return ((UNITS, int(_flops(attrs, *types)) // n),) * n
 
 
-def _address(function: Callable[..., int], signature: Any) -> Callable[[], int]:
-    @functools.cache
-    def address() -> int:
-        pocketfft.register()
-        lanes.register()
-        return machine_code(function, signature)
+@functools.cache
+def _part_address() -> int:
+    pocketfft.register()
+    lanes.register()
+    return machine_code(fourier_part, PART)
 
-    return address
+
+@functools.cache
+def _address() -> int:
+    llvm.add_symbol(PART_SYMBOL, _part_address())
+    return machine_code(fourier_body, SIGNATURE)
 
 
 _COMPILED = dataclasses.replace(
     compiled(fourier_body, _workspace, calls_blas=False),
-    address=_address(fourier_body, SIGNATURE),
+    address=_address,
     stages=_stages,
-    part=_address(fourier_part, PART),
+    part=_part_address,
 )
 
 
