@@ -68,15 +68,16 @@ class Builder:
         return self.rows[value].type
 
     def input(self, type: Type) -> int:
-        self.inputs.append(self.emit(Op.INPUT, (), (len(self.inputs),), type))
-        return self.inputs[-1]
+        found = self.append(Op.INPUT, (), (len(self.inputs),), type)
+        self.inputs.append(found)
+        return found
 
     def const(self, value: object) -> int:
         """A constant; equal ones share a row."""
         array = np.asarray(value)
         frozen = array.copy()
         frozen.flags.writeable = False
-        return self._pooled(frozen)
+        return self._pooled(frozen, type_of(frozen))
 
     def number(self, x: int | float, dtype: DType) -> int:
         """The constant of a Python number."""
@@ -95,9 +96,8 @@ class Builder:
             self.converted.add(found)
         return found
 
-    def _pooled(self, array: np.ndarray) -> int:
+    def _pooled(self, array: np.ndarray, type: Type) -> int:
         """The row of an array that nobody writes to; tapes made from each other share it."""
-        type = type_of(array)
         key = type, _contents(array)
         found = self._pool.get(key)
         if found is None:
@@ -148,7 +148,7 @@ class Builder:
         self.where = tape.sources[source]
         if op in _APART:
             if op is Op.CONST:
-                return self._pooled(tape.constants[attrs[0]])
+                return self._pooled(tape.constants[attrs[0]], type)
             if op is Op.INPUT:
                 return self.input(type)
             n = BODY_COUNT[op]

@@ -159,6 +159,12 @@ def test_explain_shows_what_was_run() -> None:
     assert "fma" in names(fused.pipeline)
 
 
+def test_what_is_recorded_is_left_the_very_tape_that_it_is() -> None:
+    tape = pipeline.recorded().run(raw(diffusion, INPUTS))
+    for stage in pipeline.recorded().watch(tape).tapes:
+        assert stage is tape
+
+
 @pytest.mark.parametrize("derive", [adjoint, tangent])
 def test_taped_loops_are_plain_before_they_are_derived(derive: Callable[..., Any]) -> None:
     taped = pipeline.adjoint_of_tape().run(ckad.trace(diffusion)(*INPUTS))

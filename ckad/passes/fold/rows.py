@@ -75,7 +75,7 @@ def _unshaped(b: Builder, x: int) -> int:
 
 def _fold_row(b: Builder, row: Row, env: list[int]) -> int | None:
     """The value of a row that is constant or without effect, else None."""
-    op, operands, *_ = row
+    op, operands = row.op, row.operands
     rule = _TRIVIAL.get(op)
     if rule is not None:
         same = rule(b, row, [env[x] for x in operands])
@@ -83,8 +83,9 @@ def _fold_row(b: Builder, row: Row, env: list[int]) -> int | None:
             return same
     if op not in _CONSTANT:
         return None
+    rows = b.rows
     for x in operands:
-        if b.rows[env[x]].op not in UNIFORM:
+        if rows[env[x]].op not in UNIFORM:
             return None  # most rows end here
     return _constant(b, row, [env[x] for x in operands])
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from ckad.passes.cse import Sharing
-from ckad.passes.rewrite import appended
-from ckad.passes.simplify import simplify
+from ckad.passes.rewrite import appended, is_same
+from ckad.passes.simplify import simplify, simplify_again
 from ckad.passes.vectorise.predicate import Interval, predicated, ranges_of_body
 from ckad.passes.vectorise.rows import TooLarge, largest, side_by_side
 from ckad.passes.vectorise.segments import segments
@@ -39,7 +39,8 @@ def _vectorised(tape: Tape, ranges: Mapping[int, Interval]) -> Tape:
             env[k] = results[row.operands[0]][row.attrs[0]]
         else:
             env[k] = b.copy_row(tape, k, env, vectorise)
-    made = simplify(b.tape([env[k] for k in tape.outputs.tolist()]))
+    made = b.tape([env[k] for k in tape.outputs.tolist()])
+    made = simplify_again(tape) if is_same(tape, made) else simplify(made)
     return simplify(transposes_last(made)) if results else made
 
 

@@ -30,9 +30,19 @@ class _Factor(NamedTuple):
 
 def products(tape: Tape) -> Tape:
     """``tape`` with sums over what two factors have in common as matrix products."""
-    if not any(row.op is Op.SUM for row in tape.rows):
+    if not any(_may_be_product(tape, row) for row in tape.rows):
         return in_bodies(tape, products)
     return rebuild(tape, _product, products, Sharing())
+
+
+def _may_be_product(tape: Tape, row: Row) -> bool:
+    """Whether a row sums many products, which is all that can be a matrix product."""
+    if row.op is not Op.SUM:
+        return False
+    inner = tape.rows[row.operands[0]]
+    if inner.op is Op.NEG:
+        inner = tape.rows[inner.operands[0]]
+    return inner.op is Op.MUL and inner.type.size >= LEAST
 
 
 def products_of(tape: Tape, chosen: Sequence[bool]) -> Tape:
@@ -40,7 +50,8 @@ def products_of(tape: Tape, chosen: Sequence[bool]) -> Tape:
 
     Vectors by parts of matrices are products, too: these are read between their bounds.
     """
-    if not any(row.op is Op.SUM and yes for row, yes in zip(tape.rows, chosen, strict=True)):
+    sums = zip(tape.rows, chosen, strict=True)
+    if not any(yes and _may_be_product(tape, row) for row, yes in sums):
         return tape
 
     def product(b: Builder, row: Row, env: list[int]) -> int | None:

@@ -33,7 +33,8 @@ _TURNED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GE: Op.LE, Op.GT: Op.LT}
 
 def segments(tape: Tape) -> Tape:
     """``tape`` with sums under known masks as products of sparse matrices."""
-    if not any(row.op is Op.SUM for row in tape.rows):
+    rows = tape.rows
+    if not any(r.op is Op.SUM and _is_of_many(r, rows, r.operands[0]) for r in rows):
         return in_bodies(tape, segments)
     found = []
 
@@ -47,13 +48,21 @@ def segments(tape: Tape) -> Tape:
     return simplify(made) if found else made
 
 
+def _is_of_many(row: Row, rows: Sequence[Row], term: int) -> bool:
+    """Whether a row sums the rows of a large matrix, which ``term`` of ``rows`` is."""
+    if row.attrs != (1,) or not row.type.is_float:
+        return False
+    type = rows[term].type
+    return len(type.shape) == 2 and type.size >= LEAST
+
+
 def _sum(b: Builder, row: Row, env: list[int]) -> int | None:
-    if row.op is not Op.SUM or row.attrs != (1,) or not row.type.is_float:
+    if row.op is not Op.SUM:
         return None
     term = env[row.operands[0]]
-    type = b.type(term)
-    if len(type.shape) != 2 or type.size < LEAST:
+    if not _is_of_many(row, b.rows, term):
         return None
+    type = b.type(term)
     found = _Runs.under(b, _mask(b, term), type.shape)
     if found is None or PART * len(found.places) > type.size:
         return None

@@ -23,7 +23,8 @@ SHORT = 64
 
 def unflatten(tape: Tape) -> Tape:
     """``tape`` with the elements of flattened arrays taken axis by axis, not so in its bodies."""
-    if not any(row.op is Op.RESHAPE for row in tape.rows):
+    rows, elements = tape.rows, (Op.GATHER, Op.SCATTER)
+    if not any(r.op in elements and rows[r.operands[0]].op is Op.RESHAPE for r in rows):
         return tape
     return rebuild(tape, _unflattened, lambda body: body, Sharing())
 
