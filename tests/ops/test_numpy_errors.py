@@ -84,6 +84,7 @@ np.stack([x, x.T])
 np.concatenate([]) | np.take(x, 12) | np.argmax(x[:0]) | np.max(x[:0]) | np.matmul(x, x) | x @ 2.0
 np.einsum("ij,jk", x, x) | np.einsum("ijk", x) | np.einsum("i,j", x[0]) | np.tensordot(x, x, 1)
 np.interp(x, [1.0, 2.0], [1.0]) | np.interp([0.5], x[0], [1.0, 2.0]) | np.convolve(x, x)
+np.interp(1.0, [0.5, 2.0], x[0], period=3.0) | np.interp(1.0, x, x, period=3.0)
 np.diag(x[None])
 np.diff(x, -1) | np.gradient(x, 1.0, 2.0, 3.0) | np.gradient(x[:1]) | np.gradient(x, edge_order=3)
 np.pad(x, -1) | np.pad(x, ((1, 1), (1, 1), (1, 1))) | np.roll(x, 1, 2) | np.rot90(x, axes=(0, 0))
