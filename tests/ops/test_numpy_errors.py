@@ -21,7 +21,6 @@ X = np.arange(12.0).reshape(3, 4)
 UNSUPPORTED = {
     "np.linalg.qr(x, 'raw')": "mode='raw'",
     "np.gcd(x.astype(int), 4)": "gcd",
-    "np.multiply.at(x, (x[0, 0] > 0).astype(int), 2.0)": "multiply.at",
     "np.subtract.accumulate(x)": "subtract.accumulate",
     "np.quantile(x, 0.5, method='lower')": "method='lower'",
     "np.insert(x, x[0].astype(int), 1.0)": "traced places",

@@ -96,6 +96,7 @@ def test_in_a_loop_on_both_engines(engine):
 
 
 def test_what_is_refused():
+    known = sla.aslinearoperator(symmetric(D))
     for refused in (
         lambda d: sla.eigsh(symmetric(d), 2, M=symmetric(D)),
         lambda d: sla.eigsh(symmetric(d), 2, sigma=0.0, which="LA"),
@@ -104,7 +105,7 @@ def test_what_is_refused():
         lambda d: sla.lsqr(symmetric(d), D, x0=D),
         lambda d: sla.lsmr(symmetric(d), D)[1] * 1.0,
         lambda d: sla.lsqr(symmetric(d), D)[3] < 1e-6,
-        lambda d: sla.lsqr(sla.aslinearoperator(symmetric(D)), d),
+        lambda d: sla.lsqr(known, d),
         lambda d: sla.svds(symmetric(d), 2, return_singular_vectors="u"),
     ):
         with pytest.raises(UnsupportedFunctionError, match="has no rule for"):
