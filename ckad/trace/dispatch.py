@@ -375,8 +375,8 @@ def given(option: Any) -> bool:
 def _refuse_plain(name: str) -> NoReturn:
     raise UnsupportedFunctionError(
         at_place(
-            f"ckad has no rule for {name}. Write it with supported NumPy functions "
-            "(docs/numpy.md lists them), or compute it outside of the differentiated function."
+            f"ckad has no rule for {name}. Write it with what docs/numpy.md lists, compute it "
+            "outside of the differentiated function, or give its derivative by @ckad.primitive."
         )
     )
 

@@ -69,7 +69,7 @@ _OF_SCIPY = {
     "signal": "filters signals periodograms responses images.ranks",
     "spatial": "distances rotations",
     "special._": "special orthogonal",  # its Python functions
-    "stats": "stats.distributions stats.moments",
+    "stats": "stats.distributions stats.moments stats.densities",
     "stats._multivariate": "stats.multivariate",
 }
 dispatch.later("numpy.polynomial", "ckad.trace.numpy.polynomials.series")

@@ -7,7 +7,7 @@ import pytest
 import scipy.linalg as sl
 
 import ckad
-from ckad.errors import RaisedError
+from ckad.errors import RaisedError, UnsupportedFunctionError
 from ckad.tape.ops import Op
 from ckad.tape.routines import routine_of
 
@@ -451,3 +451,12 @@ def test_no_gradient_of_eigenvalues_calls_python():
     calls = [row for row in gradient.compiled(a).tape.rows if row.op is Op.CALL]
     assert len(calls) == 2
     assert all(routine_of(row).compiled for row in calls)
+
+
+@pytest.mark.parametrize(
+    ("function", "remedy"),
+    [(sl.null_space, "pinv"), (sl.schur, "eigh"), (lambda a: sl.qz(a, a), "eigh")],
+)
+def test_what_is_one_of_many_is_refused_with_what_to_write(function, remedy):
+    with pytest.raises(UnsupportedFunctionError, match=rf"(?s)test_dense\.py:\d+.*{remedy}"):
+        ckad.jit(lambda a: function(a))(np.eye(3))

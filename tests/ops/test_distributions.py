@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import scipy.special as sp
 import scipy.stats as st
+from scipy.interpolate import RBFInterpolator
 
 import ckad
-from ckad.errors import UnsupportedFunctionError
+from ckad.errors import ConcreteValueError, UnsupportedFunctionError
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(3, 4))
@@ -23,6 +24,20 @@ SPREAD = np.cov(RNG.normal(size=(4, 9))) + np.eye(4)
 def regressed(x, y):
     found = st.linregress(x, y)
     return *found, found.slope, found.intercept_stderr
+
+
+DENSITY = st.gaussian_kde([0.1, 0.5, 2.0], 0.4)
+
+
+def joined(*parts):
+    return np.concatenate([np.ravel(part) for part in parts])
+
+
+def by_weights(x):
+    made = st.gaussian_kde(x[0], x[1, 0] * 0.2 + 1.0, x[2])
+    smooth = st.gaussian_kde(x[:2], "silverman", x[2])
+    covariance = smooth.covariance * smooth.factor
+    return joined(made.logpdf(x[0] * 0.9), smooth.pdf(x[1:, 0]), covariance, made.neff * smooth.d)
 
 
 FUNCTIONS = {
@@ -62,6 +77,16 @@ FUNCTIONS = {
     "singular": (
         lambda x: st.multivariate_normal.logpdf(
             np.concatenate([x[0, :2], np.zeros(2)]), None, np.diag([1.0, 2, 0, 0]), True
+        ),
+        X,
+    ),
+    "density": (lambda x: st.gaussian_kde(x)(np.cos(x[:, :2])), X),
+    "density by weights": (lambda x: by_weights(x), POSITIVE),
+    "known density": (lambda x: joined(DENSITY(x[0]), DENSITY.pdf(x[0]), DENSITY.logpdf(x[1])), X),
+    "density within bounds": (
+        lambda x: joined(
+            st.gaussian_kde(x[0]).integrate_box_1d(-1.0, x[1, 1]),
+            DENSITY.integrate_box_1d(x[0, 0], 2.0),
         ),
         X,
     ),
@@ -150,6 +175,28 @@ def test_outside_of_support_and_parameters(distribution, name):
     for k in range(len(shapes)):
         wrong = (*shapes[:k], -1.0, *shapes[k + 1 :])
         assert np.all(np.isnan(ckad.jit(lambda x, w=wrong: function(x, *w))(x)))
+
+
+def test_densities_on_both_engines_and_what_they_lack():
+    def smooth(x):
+        return np.sum(st.gaussian_kde(x[:2])(x[1:]) + DENSITY(x[0]))
+
+    by_vm, native = (ckad.value_and_grad(smooth, engine=e)(X) for e in ("vm", "native"))
+    np.testing.assert_allclose(by_vm[0], smooth(X), rtol=1e-13)
+    np.testing.assert_allclose(by_vm[1], native[1], rtol=1e-12)
+    with pytest.raises(UnsupportedFunctionError, match="'resample' of a gaussian_kde"):
+        ckad.jit(lambda x: st.gaussian_kde(x).resample(3))(X)
+    with pytest.raises(UnsupportedFunctionError, match="a function as bw_method="):
+        ckad.jit(lambda x: st.gaussian_kde(x, lambda kde: 0.3)(x))(X)
+    with pytest.raises(ValueError, match="which are too few"):
+        ckad.jit(lambda x: st.gaussian_kde(x.T)(x))(X)
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.AsRunWarning")
+def test_a_known_object_without_a_rule_is_refused():
+    found = RBFInterpolator(POSITIVE.T, COUNTS)
+    with pytest.raises(ConcreteValueError, match=r"test_distributions\.py:\d+"):
+        ckad.jit(lambda x: found(x.T))(POSITIVE)
 
 
 def test_derivatives_outside_of_the_support_are_zero():

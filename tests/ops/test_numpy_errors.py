@@ -21,7 +21,6 @@ X = np.arange(12.0).reshape(3, 4)
 UNSUPPORTED = {
     "np.linalg.qr(x, 'raw')": "mode='raw'",
     "np.gcd(x.astype(int), 4)": "gcd",
-    "np.multiply.at(x, (x[0, 0] > 0).astype(int), 2.0)": "multiply.at",
     "np.subtract.accumulate(x)": "subtract.accumulate",
     "np.quantile(x, 0.5, method='lower')": "method='lower'",
     "np.insert(x, x[0].astype(int), 1.0)": "traced places",
@@ -84,6 +83,7 @@ np.stack([x, x.T])
 np.concatenate([]) | np.take(x, 12) | np.argmax(x[:0]) | np.max(x[:0]) | np.matmul(x, x) | x @ 2.0
 np.einsum("ij,jk", x, x) | np.einsum("ijk", x) | np.einsum("i,j", x[0]) | np.tensordot(x, x, 1)
 np.interp(x, [1.0, 2.0], [1.0]) | np.interp([0.5], x[0], [1.0, 2.0]) | np.convolve(x, x)
+np.interp(1.0, [0.5, 2.0], x[0], period=3.0) | np.interp(1.0, x, x, period=3.0)
 np.diag(x[None])
 np.diff(x, -1) | np.gradient(x, 1.0, 2.0, 3.0) | np.gradient(x[:1]) | np.gradient(x, edge_order=3)
 np.pad(x, -1) | np.pad(x, ((1, 1), (1, 1), (1, 1))) | np.roll(x, 1, 2) | np.rot90(x, axes=(0, 0))

@@ -65,6 +65,24 @@ def test_solvers_give_the_solution(name):
 
 
 @pytest.mark.parametrize("engine", ["vm", "native"])
+@pytest.mark.parametrize("name", ["lsqr", "lsmr"])
+def test_least_squares(name, engine):
+    solver, tight = getattr(sla, name), {"atol": 1e-15, "btol": 1e-15}
+    tight["maxiter" if name == "lsmr" else "iter_lim"] = 300
+
+    def solved(d, b, damp):
+        first, *_rest = solver(oblong(d).T, b, **tight)  # more rows than unknowns
+        shortest = solver(oblong(d), first, **tight)[0]
+        by_known = solver(oblong(D), np.cos(b[1:]), damp, **tight)[0]
+        return first, shortest, by_known, solver(oblong(d).toarray(), first, damp=0.1, **tight)[0]
+
+    given = 3.0 + D**2, np.cos(np.arange(N + 1.0)), 0.4
+    for mine, theirs in zip(ckad.jit(solved, engine=engine)(*given), solved(*given), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-9)
+    ckad.testing.check_grads(lambda *v: solved(*v), given, order=1, engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
 def test_in_a_loop_on_both_engines(engine):
     def ground(d):
         total = 0.0
@@ -78,11 +96,16 @@ def test_in_a_loop_on_both_engines(engine):
 
 
 def test_what_is_refused():
+    known = sla.aslinearoperator(symmetric(D))
     for refused in (
         lambda d: sla.eigsh(symmetric(d), 2, M=symmetric(D)),
         lambda d: sla.eigsh(symmetric(d), 2, sigma=0.0, which="LA"),
         lambda d: sla.cgs(symmetric(d), D, maxiter=3),
         lambda d: sla.minres(symmetric(d), D, shift=0.3),
+        lambda d: sla.lsqr(symmetric(d), D, x0=D),
+        lambda d: sla.lsmr(symmetric(d), D)[1] * 1.0,
+        lambda d: sla.lsqr(symmetric(d), D)[3] < 1e-6,
+        lambda d: sla.lsqr(known, d),
         lambda d: sla.svds(symmetric(d), 2, return_singular_vectors="u"),
     ):
         with pytest.raises(UnsupportedFunctionError, match="has no rule for"):

@@ -186,6 +186,17 @@ def with_errstate(x: Any) -> Any:
         return np.sum(np.log(x) + MODEL.w)
 
 
+def with_printoptions(x: Any) -> Any:
+    for _ in range(3):
+        with np.printoptions(precision=2, suppress=True):
+            x = x * np.sum(MODEL.w)
+    return x
+
+
+def with_imports_by_name(x: Any) -> Any:
+    return x * __import__("math").sqrt(4.0) * importlib.import_module("numpy.linalg").norm(MODEL.w)
+
+
 def with_imports(x: Any) -> Any:
     import math as m
     from math import exp, pi

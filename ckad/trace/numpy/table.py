@@ -205,12 +205,15 @@ def _bin_of(x: Array, nodes: Array) -> Array:
 
 def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, ...]:
     """The nodes of one period in order, with one more on each side."""
-    reject(is_traced(xp) or is_traced(period), "np.interp with period= and traced xp")
+    reject(is_traced(period), "np.interp with a traced period=")
     period = abs(period)
     if period == 0:
         raise ValueError(at_place("period must be a non-zero value"))
-    nodes = np.asarray(xp, np.float64) % period
+    nodes, values = retyped(xp, np.float64), traced(fp)
+    if nodes.ndim != 1 or nodes.shape != values.shape:
+        raise ValueError(at_place(f"xp {nodes.shape} and fp {values.shape} must fit, by one axis"))
+    nodes = np.remainder(nodes, period)
     order = np.argsort(nodes)
     order = np.concatenate([order[-1:], order, order[:1]])
     turns = np.concatenate([[-period], np.zeros(len(nodes)), [period]])
-    return np.remainder(x, period), nodes[order] + turns, traced(fp)[order]
+    return np.remainder(x, period), nodes[order] + turns, values[order]

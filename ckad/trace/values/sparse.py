@@ -220,6 +220,10 @@ class Dense(Array):
     def __mul__(self, other: Any) -> Any:
         return call(operator.mul, (self, other), {})
 
+    def __rmul__(self, other: Any) -> Any:
+        of_matrices = isinstance(other, np.matrix)
+        return call(operator.mul if of_matrices else np.multiply, (other, self), {})
+
     def __init__(self, numbers: Any) -> None:
         self.numbers = numbers
 
@@ -234,6 +238,9 @@ class Dense(Array):
         return shape
 
     ndim = 2
+
+    def __len__(self) -> int:
+        return self.shape[0]
 
     @property
     def A(self) -> Any:

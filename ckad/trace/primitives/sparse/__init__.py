@@ -5,10 +5,21 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+import numpy as np
+
 from ckad.trace import dispatch
 
 #: The modules that hold rows of the table; they import SciPy.
-_MODULES = ("operators", "products", "methods", "making", "assembling", "solving", "iterating")
+_MODULES = (
+    "operators",
+    "products",
+    "methods",
+    "making",
+    "assembling",
+    "solving",
+    "iterating",
+    "dense",
+)
 
 
 def _derived(key: Any) -> dispatch.Function | None:
@@ -21,6 +32,16 @@ def _derived(key: Any) -> dispatch.Function | None:
     return None
 
 
+def _matrix(name: str) -> dispatch.Function:
+    def make(*args: Any, **options: Any) -> Any:
+        module = importlib.import_module(f"{__name__}.dense")
+        return getattr(module, name)(*args, **options)
+
+    return make
+
+
+dispatch.put(np.matrix, _matrix("made"))
+dispatch.put(np.asmatrix, _matrix("shown"))
 _loaded: list[bool] = []
 dispatch.derives(dispatch.SPARSE, _derived)
 dispatch.later("scipy.sparse", f"{__name__}.table")

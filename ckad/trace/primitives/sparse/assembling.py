@@ -21,6 +21,7 @@ from ckad.trace import dispatch
 from ckad.trace.dispatch import COMPLEX, PLAIN, SPARSE, call, put, reject
 from ckad.trace.memory.context import current
 from ckad.trace.primitives.sparse.making import construct, structure
+from ckad.trace.primitives.sparse.dense import part
 from ckad.trace.primitives.sparse.operators import (
     is_matrix,
     moved,
@@ -168,9 +169,7 @@ class Block(Array):
 
 def _read(x: Any, index: Any) -> Any:
     if isinstance(x, Dense):
-        found = call(operator.getitem, (x.numbers, index), {})
-        reject(bool(np.shape(found)), "a part of an np.matrix (np.asarray of it)")
-        return found
+        return part(x, index)
     if not isinstance(x, Editable):
         return moved(lambda m: m[plain_index(index)], x)
     found = call(operator.getitem, (x.dense, index), {})
@@ -188,6 +187,10 @@ def plain_index(index: Any) -> Any:
 
 
 def _write(x: Any, index: Any, value: Any) -> None:
+    reject(
+        isinstance(x, Dense),
+        "writing into an np.matrix of traced values (write into an array, before np.asmatrix(a))",
+    )
     check_writable(x)
     value = value.numbers if isinstance(value, Dense) else value
     if not isinstance(x, Editable):

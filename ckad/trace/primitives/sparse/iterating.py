@@ -1,4 +1,5 @@
-"""``cg``, ``bicgstab`` and ``gmres``, differentiated as the solution of the system."""
+"""``cg``, ``bicgstab`` and ``gmres``, differentiated as the solution of the system; ``lsqr`` and
+``lsmr`` as least squares."""
 
 from __future__ import annotations
 
@@ -27,6 +28,9 @@ from ckad.trace.primitives.sparse.solving import square
 from ckad.trace.values.apply import astype, reshape_value
 from ckad.trace.values.sparse import Sparse
 from ckad.trace.values.tracer import Tracer, lift
+
+#: Elements of the largest matrix whose least squares are found by a dense factorisation.
+LARGEST_DENSE = 2**22
 
 
 def _matrix(x: Any, name: str) -> Sparse:
@@ -93,8 +97,6 @@ def _refused(name: str, remedy: str) -> Callable[..., Any]:
 
 
 for _name, _remedy in {
-    "lsqr": "np.linalg.lstsq(A.toarray(), b), or spsolve((A.T @ A).tocsc(), A.T @ b)",
-    "lsmr": "np.linalg.lstsq(A.toarray(), b), or spsolve((A.T @ A).tocsc(), A.T @ b)",
     "eigs": "np.linalg.eig(A.toarray()) gives all of them",
     "lobpcg": "scipy.sparse.linalg.eigsh(A, k), or np.linalg.eigh(A.toarray())",
     "expm": "scipy.linalg.expm(A.toarray())",
@@ -114,6 +116,53 @@ def _exponential(A: Any, B: Any, start: Any = None, stop: Any = None, num: Any =
 
 
 put(linalg.expm_multiply, _exponential, (PLAIN, SPARSE))
+
+
+class _OfIterations:
+    """What only iterations have, as how many there were: it can be left aside."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def _refuse(self, *args: Any) -> Any:
+        reject(True, f"{self.name} beside its solution, which is computed without iterations")
+
+    __bool__ = __int__ = __index__ = __float__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __eq__ = __ne__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
+    __truediv__ = __rtruediv__ = __array__ = __format__ = __str__ = _refuse
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _least_squares(function: Any, others: int) -> Callable[..., Any]:
+    """The shortest of the solutions, to which these iterations converge from zero."""
+    name = f"scipy.sparse.linalg.{function.__name__}"
+
+    def solve(A: Any, b: Any, damp: Any = 0.0, *args: Any, x0: Any = None, **options: Any) -> Any:
+        reject(x0 is not None, f"{name} with x0=")
+        reject(
+            isinstance(A, linalg.LinearOperator),
+            f"{name} with a LinearOperator, whose function is not known as a matrix (pass the "
+            "sparse matrix itself)",
+        )
+        a = toarray(traced(A)) if is_matrix(A) else lift(A)
+        rows, columns = a.shape
+        reject(
+            rows * columns > LARGEST_DENSE,
+            f"{name} of a matrix of {rows:,} by {columns:,} elements, which it would make dense "
+            "(spsolve((A.T @ A + damp**2 * eye).tocsc(), A.T @ b))",
+        )
+        right = reshape_value(lift(b), (rows,))
+        if not (isinstance(damp, (int, float)) and damp == 0):
+            below = call(np.multiply, (damp, np.eye(columns)), {})
+            a = call(np.concatenate, ([a, below],), {})
+            right = call(np.concatenate, ([right, np.zeros(columns)],), {})
+        return (call(np.linalg.lstsq, (a, right, None), {})[0], *[_OfIterations(name)] * others)
+
+    return solve
+
+
+for _function, _others in ((linalg.lsqr, 9), (linalg.lsmr, 7)):
+    put(_function, _least_squares(_function, _others), (PLAIN, SPARSE))
 
 for _function in (linalg.cg, linalg.bicgstab, linalg.gmres):
     put(_function, _solver(_function), (PLAIN, SPARSE))

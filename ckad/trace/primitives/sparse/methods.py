@@ -261,7 +261,14 @@ put(np.array, _array, SPARSE)
 put(np.asanyarray, _array, SPARSE)
 
 
-put(np.ravel, lambda a, order="C": _flat(a), SPARSE)
+def _ravel(a: Any, order: str = "C") -> Any:
+    """The function gives a vector; the method of an ``np.matrix`` a row."""
+    reject(order != "C", "np.ravel of an np.matrix with order=")
+    return call(np.ravel, (_flat(a).numbers,), {})
+
+
+put(np.ravel, _ravel, SPARSE)
+Dense.ravel = lambda self, order="C": _flat(self)  # type: ignore[method-assign]
 
 
 def _flat(a: Any) -> Any:

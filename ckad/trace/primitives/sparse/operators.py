@@ -66,9 +66,16 @@ def check_no_matrix(*xs: Any) -> None:
     )
 
 
+def numbers_of(x: Any) -> Any:
+    """Those of an ``np.matrix``, traced or known, as an array."""
+    if isinstance(x, np.matrix):
+        return np.asarray(x)
+    return x.numbers if isinstance(x, Dense) else x
+
+
 def of_dense(function: Any, *xs: Any) -> Dense:
     """What a function of elements gives where an ``np.matrix`` is among them."""
-    arrays = [x.numbers if isinstance(x, Dense) else x for x in xs]
+    arrays = [numbers_of(x) for x in xs]
     reject(any(map(is_matrix, arrays)), "an np.matrix and a sparse matrix in one sum or quotient")
     return Dense(call(function, tuple(arrays), {}))
 

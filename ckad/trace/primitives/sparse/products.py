@@ -22,6 +22,7 @@ from ckad.trace.primitives.sparse.operators import (
     halves,
     is_complex,
     is_matrix,
+    numbers_of,
     like,
     of_dense,
     picked,
@@ -139,7 +140,7 @@ def _with_dense(x: Any, y: Any) -> Dense:
     """``*`` of an np.matrix: the product of matrices, and that by a number."""
     if not is_matrix(y) and not isinstance(y, Dense) and np.ndim(y) == 0:
         return of_dense(np.multiply, x, y)
-    left, right = (v.numbers if isinstance(v, Dense) else v for v in (x, y))
+    left, right = map(numbers_of, (x, y))
     if not is_matrix(right) and np.ndim(right) == 1:  # a row
         right = reshape_value(lift(right), (1, lift(right).size))
     return Dense(call(np.matmul, (left, right), {}))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import inspect
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
@@ -152,7 +153,7 @@ def _within(frame: Frame, node: ast.With, items: Sequence[ast.withitem]) -> Flow
         flow: Flow | None = run_block(frame, node.body)
         return flow
     manager = evaluate(frame, items[0].context_expr)
-    generated = generated_by(manager)
+    generated = None if _is_of_texts(manager) else generated_by(manager)
     if generated is not None:
         return around(generated, lambda value: _entered(frame, node, items, value))
     if type(manager) is not Choice and classes.method(manager, "__enter__") is None:
@@ -211,8 +212,15 @@ def _suppressed(manager: Any) -> Sequence[Any]:
 def _entering(manager: Any) -> None:
     """Note that Python enters a context, and leaves it."""
     known = (np.errstate, contextlib.nullcontext, contextlib.suppress, warnings.catch_warnings)
-    if (watched := watch()) and not isinstance(manager, (*known, Skipped)):
+    is_known = isinstance(manager, (*known, Skipped)) or _is_of_texts(manager)
+    if (watched := watch()) and not is_known:
         watched.give_up(f"with {type(manager).__qualname__}")
+
+
+def _is_of_texts(manager: Any) -> bool:
+    """Whether it is one of ``np.printoptions``, which decide how arrays are shown in its block."""
+    is_generated = isinstance(manager, contextlib._GeneratorContextManager)
+    return is_generated and manager.func is inspect.unwrap(np.printoptions)
 
 
 def _entered(

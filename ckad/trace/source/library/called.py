@@ -42,6 +42,10 @@ _PLAIN = (np.ndarray, np.generic)
 _WRITING = frozenset({"fill", "partition", "put", "resize", "setfield", "sort"})
 
 
+#: Packages whose objects, made of known numbers, may be called on traced ones.
+_OF_OBJECTS = ("scipy.interpolate", "numpy.polynomial", "scipy.stats._kde")
+
+
 def called(
     callee: Any, args: Sequence[Any], options: dict[str, Any], is_traced: bool
 ) -> Callable[..., Any] | None:
@@ -62,7 +66,7 @@ def called(
     owner, function = callee, type(callee).__call__
     if type(callee) is MethodType:
         owner, function = callee.__self__, callee.__func__
-    if not type(owner).__module__.startswith(("scipy.interpolate", "numpy.polynomial")):
+    if not type(owner).__module__.startswith(_OF_OBJECTS):
         return None
     counterpart = dispatch.cell(function)
     return None if counterpart is None else partial(counterpart, owner)

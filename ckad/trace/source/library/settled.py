@@ -96,7 +96,7 @@ def called(callee: Any, args: Any, options: Any) -> Any:
     module = getattr(callee, "__module__", None) or ""
     if module.partition(".")[0] not in ("scipy", "sklearn"):
         return NotImplemented
-    if not is_hashable(callee) or dispatch.knows(callee):
+    if not is_hashable(callee) or dispatch.knows(callee) or not hasattr(callee, "__name__"):
         return NotImplemented
     title = f"{module}.{callee.__name__}"
     owner = getattr(callee, "__self__", None)

@@ -8,6 +8,7 @@ import contextlib
 import copy
 import dataclasses
 import functools
+import importlib
 import io
 import itertools
 import os
@@ -54,7 +55,7 @@ _MODULES = frozenset(
 #: Functions of NumPy that read or change more than their arguments.
 _REACHING = frozenset(
     """errstate fromfile genfromtxt getbufsize geterr geterrcall load loadtxt memmap open_memmap
-    printoptions save savetxt savez savez_compressed set_printoptions setbufsize seterr seterrcall
+    save savetxt savez savez_compressed set_printoptions setbufsize seterr seterrcall
 """.split()
 )
 #: Classes whose objects hold what they are given.
@@ -81,6 +82,7 @@ _OTHERS = frozenset(
     {
         *(iter, next, repr, ascii, chr, ord, bin, hex, hash, format, issubclass, delattr, setattr),
         *(id, os.cpu_count, warnings.warn, warnings.simplefilter, warnings.filterwarnings),
+        np.printoptions,  # it ends with its block
         *(
             hasattr,
             getattr,
@@ -100,6 +102,8 @@ _BY_NAME = (getattr, hasattr, setattr, delattr)
 _BY_METHODS = ("__getattr__", "__getattribute__", "__setattr__", "__delattr__")
 #: What looks at an object's class, and at nothing else of it.
 _OF_CLASS = (isinstance, issubclass, type, callable)
+#: What imports modules by name.
+_IMPORTING = (__import__, importlib.import_module)
 #: What orders items.
 _ORDERING = (sorted, min, max)
 #: What gives an object's fields, all that they hold copied, or puts them into another.
@@ -146,6 +150,8 @@ def judge(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, 
     if isinstance(callee, type) and not is_library(callee.__module__):
         if not _is_plain_class(watch, callee):
             return watch.give_up(f"{callee.__qualname__}, which Python makes")
+    elif is_in(callee, _IMPORTING) and args and type(args[0]) is str:
+        watch.name(sys.modules, args[0])
     elif reads_commands(callee, args, options):
         watch.attribute(sys, "argv")
     elif not _is_known(watch, callee, owner, args) or options.get("namespace") is not None:

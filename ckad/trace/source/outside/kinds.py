@@ -39,7 +39,9 @@ MAPPINGS = (dict, defaultdict, OrderedDict, Counter)
 #: What holds items and can be changed; subclasses of these are the user's objects.
 CONTAINERS = (*MAPPINGS, *SEQUENCES, set)
 #: Values whose attributes and methods reach nothing else; what they hold was noted with them.
-INERT = frozenset({*IMMUTABLE, *CONTAINERS, tuple, frozenset, np.ndarray, *BUILTIN, *CONSTANT})
+INERT = frozenset(
+    {*IMMUTABLE, *CONTAINERS, tuple, frozenset, np.ndarray, np.matrix, *BUILTIN, *CONSTANT}
+)
 _NAMESPACES = (SimpleNamespace, argparse.Namespace)
 #: Classes of libraries whose objects hold nothing,
 STATELESS = (object, abc.ABC, Generic, Protocol)

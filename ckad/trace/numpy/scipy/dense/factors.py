@@ -9,7 +9,7 @@ import scipy.linalg
 
 from ckad.place import at_place
 from ckad.trace.arrays import Array, copied, fori_loop, reshaped, routine, spread, stopping
-from ckad.trace.dispatch import reject
+from ckad.trace.dispatch import STATIC, implements, reject
 from ckad.trace.numpy.linalg import (
     adjoint,
     apart,
@@ -126,3 +126,20 @@ def _reduce(k: Any, state: tuple[Array, Array]) -> tuple[Array, Array]:
     m = sign * (m - scale * v * np.matmul(turned, m))
     m = (m - scale * np.matmul(m, v) * turned) * back
     return m, (q - scale * np.matmul(q, v) * turned) * back
+
+
+def _without(function: Any, remedy: str) -> None:
+    """Say what to write in place of a function whose result is one of many, by LAPACK's choice."""
+
+    def refuse(*args: Any, **options: Any) -> Any:
+        reject(True, f"scipy.linalg.{function.__name__} ({remedy})")
+
+    implements(function, kind=STATIC)(refuse)
+
+
+_without(
+    scipy.linalg.null_space,
+    "np.eye(A.shape[1]) - np.linalg.pinv(A) @ A, the projection onto it, is the same in each basis",
+)
+_without(scipy.linalg.schur, "np.linalg.eigh(A) of symmetric matrices, np.linalg.eig(A) of others")
+_without(scipy.linalg.qz, "scipy.linalg.eigh(A, B) of symmetric matrices, or eig(solve(B, A))")
