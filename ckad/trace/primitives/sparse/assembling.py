@@ -20,8 +20,8 @@ from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.dispatch import COMPLEX, PLAIN, SPARSE, call, put, reject
 from ckad.trace.memory.context import current
-from ckad.trace.primitives.sparse.making import construct, structure
 from ckad.trace.primitives.sparse.dense import part
+from ckad.trace.primitives.sparse.making import construct, structure
 from ckad.trace.primitives.sparse.operators import (
     is_matrix,
     moved,
