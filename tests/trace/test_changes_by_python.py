@@ -221,3 +221,27 @@ def test_arrays_and_classes_from_outside_are_changed_too(kind):
         return total + a * (Grand.n + float(Total.seen[0]))
 
     assert ckad.value_and_grad(f, engine="vm")(0.37)[0] == pytest.approx(f(0.37), rel=1e-13)
+
+
+class Roll:
+    """Notes how often its length is asked for."""
+
+    def __init__(self, x):
+        self.x, self.log = x, []
+
+    def __iter__(self):
+        return iter([self.x, 1.0])
+
+    def __len__(self):
+        self.log.append(self.x)
+        return 2
+
+
+def test_a_list_with_all_items_asks_for_their_number_in_loops_written_out_too():
+    def shown(x):
+        roll, total = Roll(x), 0.0
+        for _ in range(8):
+            total = total + np.sum(np.array([*roll]))
+        return total + len(roll.log)
+
+    assert ckad.value_and_grad(shown, engine="vm")(0.3) == pytest.approx((shown(0.3), 8.0))

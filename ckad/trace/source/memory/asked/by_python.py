@@ -35,8 +35,10 @@ def check_run_over(x: Any) -> None:
 def all_of(x: Any, asks_length: bool = False) -> Any:
     """What Python runs over all items of: of an object of the user's, a list of them."""
     check_run_over(x)
-    if region() is None or is_library(type(x).__module__) or isinstance(x, Iterator):
+    if is_library(type(x).__module__) or isinstance(x, Iterator):
         return x
+    if region() is None:
+        return [*x] if asks_length else x
     with noting_changes(x):
         return [*x] if asks_length else [*iter(x)]
 
