@@ -268,7 +268,7 @@ def _ravel(a: Any, order: str = "C") -> Any:
 
 
 put(np.ravel, _ravel, SPARSE)
-Dense.ravel = lambda self, order="C": _flat(self)  # type: ignore[method-assign]
+Dense.ravel = lambda self, order="C": _flat(self)
 
 
 def _flat(a: Any) -> Any:
