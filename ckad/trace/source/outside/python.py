@@ -50,22 +50,21 @@ def asked(watch: Watch, x: Any, names: Sequence[str]) -> None:
     kind = type(x)
     if kind in INERT or is_library(kind.__module__):
         return
-    seen: set[Any] = set()
     for name in names:
         watch.on_class(kind, name)
         method = users(kind, name)
         if method is not ABSENT and not (
-            watch.is_own(x) and type(method) is FunctionType and _looked_up(watch, method, seen)
+            watch.is_own(x) and type(method) is FunctionType and _looked_up(watch, method)
         ):
             return watch.give_up(f"{kind.__qualname__}.{name}, which Python runs")
 
 
-def _looked_up(watch: Watch, function: FunctionType, seen: set[Any]) -> bool:
+def _looked_up(watch: Watch, function: FunctionType) -> bool:
     """Note what a function may look up by name, and the functions that it may call; whether that is
     all that it can depend on beside its arguments."""
-    if function in seen:
+    if function in watch.looked_up:
         return True
-    seen.add(function)
+    watch.looked_up.add(function)
     watch.function(function)
     named = _names_in(function.__code__)
     for cell in function.__closure__ or ():
@@ -79,18 +78,18 @@ def _looked_up(watch: Watch, function: FunctionType, seen: set[Any]) -> bool:
             return False
     if _DRAWING in named and any(x is np for x in found):
         return False
-    return all(_is_looked_into(watch, x, seen) for x in found)
+    return all(_is_looked_into(watch, x) for x in found)
 
 
-def _is_looked_into(watch: Watch, value: Any, seen: set[Any]) -> bool:
+def _is_looked_into(watch: Watch, value: Any) -> bool:
     if type(value) is ModuleType:
         return value.__name__.partition(".")[0] in _COMPUTING
     if isinstance(value, type) and not is_library(value.__module__):
         parts = [x for base in value.__mro__ for x in vars(base).values()]
         own = [x for x in parts if type(x) is FunctionType and not is_library(x.__module__)]
-        return all(_looked_up(watch, x, seen) for x in own)
+        return all(_looked_up(watch, x) for x in own)
     if type(value) is FunctionType and not is_library(value.__module__):
-        return _looked_up(watch, value, seen)
+        return _looked_up(watch, value)
     return True
 
 
