@@ -13,12 +13,6 @@ def structure_that_grows(x):
     return x[0]
 
 
-def shape_that_grows(x):
-    while np.sum(x) < 100.0:
-        x = np.concatenate([x, 2 * np.abs(x[:1]) + 1])
-    return x[0]
-
-
 def text_from_values(x):
     if f"{x[0]:.1f}" == "0.5":
         return x[0]
@@ -44,7 +38,6 @@ def one_of_two_kinds(x):
 #: the class of each one's error
 REFUSED = {
     structure_that_grows: CarryError,
-    shape_that_grows: CarryError,
     text_from_values: ConcreteValueError,
     unending_recursion: UnrecordableError,
     dictionary_by_values: ConcreteValueError,

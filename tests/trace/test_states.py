@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import ConcreteValueError, RaisedError, UnrecordableError
+from ckad.errors import ConcreteValueError, RaisedError
 
 from .idioms import check, check_further
 
@@ -340,17 +340,10 @@ def hashed(a):
     return a * hash("on" if a > 1 else "off")
 
 
-def starred(a):
-    match [a, 1.0, 2.0]:
-        case [first, *others]:
-            return first * sum(others)
-
-
 @pytest.mark.parametrize(
     ("function", "error", "says"),
     [
         (hashed, ConcreteValueError, "which of several objects"),
-        (starred, UnrecordableError, "the pattern"),
     ],
 )
 def test_refused(function: Callable[..., Any], error: type[Exception], says: str) -> None:
