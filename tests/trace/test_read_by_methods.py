@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from time import perf_counter
 
 import numpy as np
 import pytest
+from numpy.random import rand
 
 import ckad
 from ckad.transforms.call import Call
@@ -90,11 +92,78 @@ def test_the_recording_is_kept(function):
     assert not Call(function, (1.5,), {}).anew
 
 
-class Drawing(Pair):
+class Scaled:
+    def __init__(self, x):
+        self.x = x
+
+    @property
+    def by_property(self):
+        return SCALE * self.x
+
+    @staticmethod
+    def by_function(x):
+        return SCALE * x
+
+    def by_method(self):
+        return SCALE * self.x
+
+
+class OwnProperty(Scaled):
     def __iter__(self):
-        yield from (np.random.rand() * self.x, self.y)
+        yield self.by_property
 
 
-def test_what_a_method_draws_is_drawn_anew():
-    gradient = ckad.value_and_grad(lambda x: sum(Drawing(x, 2.0)), engine="vm")
+class OwnMethod(Scaled):
+    def __iter__(self):
+        yield self.by_method()
+
+
+class OthersProperty(Scaled):
+    def __iter__(self):
+        yield Scaled(self.x).by_property
+
+
+class OthersFunction(Scaled):
+    def __iter__(self):
+        yield Scaled.by_function(self.x)
+
+
+class OfAnObject(Scaled):
+    def __iter__(self):
+        yield self.x.by_method()
+
+
+@pytest.mark.parametrize("kind", [OwnProperty, OwnMethod, OthersProperty, OthersFunction])
+def test_what_a_method_reaches_is_looked_at_again(monkeypatch, kind):
+    gradient = ckad.value_and_grad(lambda x: sum(kind(x)), engine="vm")
+    for scale in (1.0, 2.0):
+        monkeypatch.setitem(globals(), "SCALE", scale)
+        assert gradient(1.5)[0] == 1.5 * scale
+
+
+def test_what_a_method_asks_of_another_object_is_looked_at_again(monkeypatch):
+    gradient = ckad.value_and_grad(lambda x: sum(OfAnObject(Scaled(x))), engine="vm")
+    for scale in (1.0, 2.0):
+        monkeypatch.setitem(globals(), "SCALE", scale)
+        assert gradient(1.5)[0] == 1.5 * scale
+
+
+class Drawing(Scaled):
+    def __iter__(self):
+        yield np.random.rand() * self.x
+
+
+class DrawingByName(Scaled):
+    def __iter__(self):
+        yield rand() * self.x
+
+
+class Timed(Scaled):
+    def __iter__(self):
+        yield perf_counter() * self.x
+
+
+@pytest.mark.parametrize("kind", [Drawing, DrawingByName, Timed])
+def test_what_a_method_draws_is_drawn_anew(kind):
+    gradient = ckad.value_and_grad(lambda x: sum(kind(x)), engine="vm")
     assert gradient(1.5)[0] != gradient(1.5)[0]

@@ -15,7 +15,7 @@ import numpy as np
 
 from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE, content
-from ckad.trace.source.outside.kinds import CONTAINERS, INERT, users
+from ckad.trace.source.outside.kinds import CONTAINERS, INERT, attributes, users
 from ckad.trace.source.outside.purity import (
     ATTRIBUTES,
     UNDEFINED,
@@ -54,14 +54,21 @@ def asked(watch: Watch, x: Any, names: Sequence[str]) -> None:
         watch.on_class(kind, name)
         method = users(kind, name)
         if method is not ABSENT and not (
-            watch.is_own(x) and type(method) is FunctionType and _looked_up(watch, method)
+            watch.is_own(x)
+            and type(method) is FunctionType
+            and not any(map(_is_users, attributes(x).values()))  # whose methods have any name
+            and _looked_up(watch, method, kind)
         ):
             return watch.give_up(f"{kind.__qualname__}.{name}, which Python runs")
 
 
-def _looked_up(watch: Watch, function: FunctionType) -> bool:
-    """Note what a function may look up by name, and the functions that it may call; whether that is
-    all that it can depend on beside its arguments."""
+def _is_users(value: Any) -> bool:
+    return not is_library(type(value).__module__)
+
+
+def _looked_up(watch: Watch, function: FunctionType, kind: type = object) -> bool:
+    """Note what a function may look up by name, and the functions that it may call, those of the
+    class ``kind`` among them; whether that is all that it can depend on beside its arguments."""
     if function in watch.looked_up:
         return True
     watch.looked_up.add(function)
@@ -71,6 +78,10 @@ def _looked_up(watch: Watch, function: FunctionType) -> bool:
         watch.cell(cell)
     found = [content(cell) for cell in function.__closure__ or ()]
     for name in named:
+        if (part := users(kind, name)) is not ABSENT:
+            watch.on_class(kind, name)
+            if not _is_part_looked_into(watch, part, kind):
+                return False
         if name in function.__globals__:
             watch.name(function.__globals__, name)
             found.append(function.__globals__[name])
@@ -83,14 +94,25 @@ def _looked_up(watch: Watch, function: FunctionType) -> bool:
 
 def _is_looked_into(watch: Watch, value: Any) -> bool:
     if type(value) is ModuleType:
-        return value.__name__.partition(".")[0] in _COMPUTING
+        return value.__name__ in _COMPUTING
     if isinstance(value, type) and not is_library(value.__module__):
-        parts = [x for base in value.__mro__ for x in vars(base).values()]
-        own = [x for x in parts if type(x) is FunctionType and not is_library(x.__module__)]
-        return all(_looked_up(watch, x) for x in own)
+        bases = [base for base in value.__mro__ if not is_library(base.__module__)]
+        parts = [x for base in bases for x in vars(base).values()]
+        return all(_is_part_looked_into(watch, x, value) for x in parts)
     if type(value) is FunctionType and not is_library(value.__module__):
         return _looked_up(watch, value)
-    return True
+    return not callable(value) or isinstance(value, type) or is_pure(value)
+
+
+def _is_part_looked_into(watch: Watch, part: Any, kind: type) -> bool:
+    """The same of what a class has by a name."""
+    if type(part) is property:
+        part = part.fget
+    elif type(part) in (staticmethod, classmethod):
+        part = part.__func__
+    if type(part) is FunctionType:
+        return _looked_up(watch, part, kind)
+    return not (hasattr(type(part), "__get__") and callable(getattr(part, "func", None)))
 
 
 def _names_in(code: CodeType) -> frozenset[str]:
