@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import attrgetter, itemgetter
 from pathlib import Path
@@ -39,14 +39,18 @@ def disk(directory: Path | None, n_bytes: int, n_slots: int, rounds: int) -> dic
         rows[name] = {"GB/s": state.nbytes / min(timed(work) for _ in range(rounds)) / 1e9}
     for durability in ("scratch", "resume"):
         where = directory if durability == "scratch" else Path(directory or tempfile.gettempdir())
+        alone = [0.0, 0.0]  # seconds of a state, written and read
         for n_buffers, step in ((0, 0.0), (3, STEP)):
+            lengths = [step * seconds for seconds in alone]
             found = [
-                run(where, durability, n_slots, state, into, n_buffers, step) for _ in range(rounds)
+                run(where, durability, n_slots, state, into, n_buffers, step, lengths)
+                for _ in range(rounds)
             ]
             beside = f" beside steps of {step} × its time" if step else ""
             for k, direction in enumerate(("written", "read")):
                 best = max(found, key=lambda one: one[k]["GB/s"])
                 rows[f"{direction}, {durability}{beside}"] = best[k]
+                alone[k] = state.nbytes / best[k]["GB/s"] / 1e9
     for kib in GRADIENTS:
         rows[f"a whole gradient, states of {kib} KiB"] = gradient(directory, kib, rounds)
     return record
@@ -104,6 +108,7 @@ def run(
     into: memoryview,
     n_buffers: int,
     step: float,
+    lengths: Sequence[float],
 ) -> tuple[dict[str, float], dict[str, float]]:
     limit = (n_slots + 4) * (state.nbytes + 2**20)
     store = DiskStore(where, limit, state.nbytes, durability=durability, n_buffers=n_buffers)
@@ -111,13 +116,13 @@ def run(
         for slot in range(n_slots):  # files are made here
             store.write(slot, -1, state)
         store.flush()
-        pace = _Pace(store, step)
+        pace = _Pace(store, step, lengths[0])
         for slot in range(n_slots):
             pace.step()
             store.write(slot, slot, state)
         store.flush()
         written = pace.result(n_slots * state.nbytes)
-        pace = _Pace(store, step)
+        pace = _Pace(store, step, lengths[1])
         for slot in reversed(range(n_slots)):
             if n_buffers:
                 store.prefetch(slot, slot)
@@ -129,17 +134,18 @@ def run(
 
 
 class _Pace:
-    """Steps that take ``share`` times what the store has taken for a state so far."""
+    """Steps that take ``share`` times what the disk has taken for a state so far, and ``least``
+    seconds: the first of them come before it is known, and some states are still in memory."""
 
-    def __init__(self, store: DiskStore, share: float) -> None:
-        self.store, self.share, self.n = store, share, 0
-        self.waited, self.busy = store.seconds_waited, store.seconds_busy
+    def __init__(self, store: DiskStore, share: float, least: float) -> None:
+        self.store, self.share, self.least = store, share, least
+        self.waited, self.busy, self.moved = store.seconds_waited, store.seconds_busy, _moved(store)
 
     def step(self) -> None:
         """Compute, which holds a core, as steps do."""
-        self.n += 1
-        busy = self.store.seconds_busy - self.busy
-        end = perf_counter() + self.share * busy / self.n
+        busy, moved = self.store.seconds_busy - self.busy, _moved(self.store) - self.moved
+        each = busy / moved * self.store.slot_bytes if moved else 0.0
+        end = perf_counter() + max(self.least, self.share * each)
         while perf_counter() < end:
             np.sqrt(_WORK, out=_WORK)
 
@@ -147,6 +153,10 @@ class _Pace:
         waited, busy = self.store.seconds_waited - self.waited, self.store.seconds_busy - self.busy
         busy = max(busy, 1e-9)
         return {"GB/s": n_bytes / busy / 1e9, "hidden": max(0.0, 1 - waited / busy)}
+
+
+def _moved(store: DiskStore) -> int:
+    return store.bytes_written + store.bytes_read
 
 
 _WORK = np.ones(10_000)
