@@ -81,7 +81,7 @@ def _in_arena(limits: Limits, chosen: Schedules, x: TapedLoop) -> Schedules:
         over = limits.measured(found) - limits.budget
         if over <= 0:
             return found
-        room -= over
+        room -= max(over, min(x.state_bytes, step))  # less makes it no smaller
     return chosen
 
 

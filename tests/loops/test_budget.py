@@ -599,7 +599,7 @@ def test_what_new_memory_costs_is_weighed():
 # --- states and residuals in one arena ----------------------------------------------------------
 
 
-@pytest.mark.parametrize("share", [0.1, 0.35, 0.55, 0.75, 0.9])
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.35, 0.55, 0.75, 0.9])
 def test_what_is_idle_between_half_and_all_is_used(share: float, engine: str) -> None:
     """Residuals lie where states were, and the bits are those of keeping all."""
     if engine == "vm":
