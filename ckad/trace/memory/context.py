@@ -25,10 +25,9 @@ from ckad.trace.memory.views import Path
 
 #: Constants of at most so many elements are repeated in the bodies that read them.
 SMALL = 64
-#: A recording of more rows takes minutes, and is hardly what was meant.
-MOST_ROWS = 200_000
-#: The same where a program is recorded as it runs, which is done again for other numbers.
-MOST_AS_RUN = 40_000
+#: A recording of more rows takes minutes, and is hardly what was meant; also one that is recorded
+#: as it runs, which is done again for other numbers.
+MOST_ROWS = MOST_AS_RUN = 200_000
 FOREIGN = (
     "a traced value of another function or loop body is used here. Return it from there (from a "
     "loop body through the carry), or pass it as an argument."
