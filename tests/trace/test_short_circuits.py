@@ -135,3 +135,25 @@ def test_a_truth_of_numpy_is_inverted_as_one_of_numpy() -> None:
         assert ckad.jit(of_python)(x) == of_python(x)
     for x in (np.array([1.5, 3.0]), np.array([0.2, 3.0])):
         assert ckad.jit(of_numpy)(x) == of_numpy(x)
+
+
+class Phase:
+    """An object of the user's, which is always true."""
+
+    def __init__(self, density: Any) -> None:
+        self.density = density
+
+
+def of_a_condition(x: Any) -> Any:
+    phase = Phase(x * x)
+    if x > 0.5 and phase:
+        x = x + phase.density
+    while (x and phase) and x < 3:
+        x = 1.5 * x
+    y = 2 * x if not (x < 1 or None) and [phase] else x
+    return y + sum(v for v in (x, y) if phase and v > 1.0)
+
+
+@pytest.mark.parametrize("x", AT)
+def test_conditions_ask_for_no_more_than_truth(x: float) -> None:
+    check(of_a_condition, x)

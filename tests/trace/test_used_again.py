@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from types import SimpleNamespace
+from typing import Optional
 
 import numpy as np
 import pytest
@@ -134,9 +135,18 @@ def events_of_methods(a, b):
     return one.level
 
 
+NUMBERS = float | np.floating | list[float]
+MAYBE = Optional[float]  # noqa: UP045
+
+
+def classes_written_as_unions(a, b):
+    return a * b if isinstance(a, int | np.floating) or MAYBE is NUMBERS else a + b * len([NUMBERS])
+
+
 PROGRAMS = [
     *(by_solve_ivp, by_odeint, by_brentq, by_curve_fit, by_builtins, mapped, found_in_a_list),
     *(seeded_by_keyword, asked_whether_all_are_there, events_of_methods),
+    classes_written_as_unions,
 ]
 
 

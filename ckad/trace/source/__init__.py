@@ -21,7 +21,7 @@ from ckad.trace.source.control.filled import told_apart
 from ckad.trace.source.control.sequences.filtered import reduced
 from ckad.trace.source.control.sequences.generators import ended, listed
 from ckad.trace.source.control.sequences.ordering import extreme, ordered
-from ckad.trace.source.expressions import evaluate, unread
+from ckad.trace.source.expressions import evaluate, tested, unread
 from ckad.trace.source.library.often import called_again
 from ckad.trace.source.library.scopes import COUNTERPARTS
 from ckad.trace.source.names.absence import given_deep
@@ -52,6 +52,6 @@ dispatch.put(called, _called, dispatch.EVERY)
 for _builtin, _function in COUNTERPARTS.items():
     dispatch.put(_builtin, _function, dispatch.ANY)
     dispatch.always(_builtin)
-_INTERPRETING = (evaluate, unread, assign, run_block, returned_by, certain, none_used, note_raise)
-_ASKED = (ended, listed, reduced, ordered, extreme, by_builtin, told_apart, truth_of)
+_INTERPRETING = (evaluate, unread, tested, assign, run_block, returned_by, certain, none_used)
+_ASKED = (note_raise, ended, listed, reduced, ordered, extreme, by_builtin, told_apart, truth_of)
 hand_over(Actions(*_INTERPRETING, *_ASKED))

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 class Actions(NamedTuple):
     evaluate: Callable[..., Any]
     unread: Callable[..., Any]
+    tested: Callable[..., Any]
     assign: Callable[..., None]
     run_block: Callable[..., Any]
     returned_by: Callable[..., Any]
@@ -45,6 +46,11 @@ def evaluate(frame: Any, node: ast.expr) -> Any:
 def unread(frame: Any, node: ast.expr) -> Any:
     """The same for who looks at a list by ``listed`` alone, or hands it on."""
     return _known[0].unread(frame, node)
+
+
+def tested(frame: Any, node: ast.expr) -> Any:
+    """Whether an expression holds."""
+    return _known[0].tested(frame, node)
 
 
 def assign(frame: Any, target: ast.expr, value: Any) -> None:

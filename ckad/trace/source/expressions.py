@@ -18,16 +18,7 @@ from ckad.trace.source.calls import call
 from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.control import branches, chosen
 from ckad.trace.source.control.filled import certain_array
-from ckad.trace.source.control.sequences import picking, several
-from ckad.trace.source.control.sequences.comprehensions import (
-    all_given,
-    dict_comprehension,
-    first_given,
-    generator_expression,
-    list_comprehension,
-    set_comprehension,
-    takes_all,
-)
+from ckad.trace.source.control.sequences import comprehensions, picking, several
 from ckad.trace.source.control.sequences.ordering import found_by, taken_out
 from ckad.trace.source.effects import arguments
 from ckad.trace.source.kinds import check_items, real_of_spectra
@@ -173,30 +164,35 @@ def _binary(frame: Frame, node: ast.BinOp) -> Any:
 
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Any:
+    if isinstance(node.op, ast.Not):
+        verdict = tested(frame, node.operand)
+        return not verdict if isinstance(verdict, bool) else weakened(np.logical_not(verdict))
     x = several.condition(unread(frame, node.operand))
     frame.line = node.lineno
-    if isinstance(node.op, ast.Not):
-        verdict = truth(x)
-        if isinstance(verdict, bool):
-            return not verdict
-        return weakened(np.logical_not(verdict))
     return changed(UNARY[type(node.op)], x)
 
 
+def tested(frame: Frame, node: ast.expr) -> bool | Tracer:
+    """Whether it holds; nobody asks for more of what ``and`` and ``or`` join there."""
+    if isinstance(node, ast.BoolOp):
+        return truth(_boolean_of(frame, node.values, isinstance(node.op, ast.And), tested))
+    return truth(several.condition(unread(frame, node)))
+
+
 def _boolean(frame: Frame, node: ast.BoolOp) -> Any:
-    return _boolean_of(frame, node.values, isinstance(node.op, ast.And))
+    return _boolean_of(frame, node.values, isinstance(node.op, ast.And), unread)
 
 
-def _boolean_of(frame: Frame, values: list[ast.expr], is_and: bool) -> Any:
-    first = unread(frame, values[0])
+def _boolean_of(frame: Frame, values: list[ast.expr], is_and: bool, value: Any) -> Any:
+    first = value(frame, values[0])
     if len(values) == 1:
         return first
     frame.line = values[0].lineno
     verdict = truth(several.condition(first))
     if isinstance(verdict, bool):
-        return _boolean_of(frame, values[1:], is_and) if verdict == is_and else first
+        return _boolean_of(frame, values[1:], is_and, value) if verdict == is_and else first
     first = several.condition(first)
-    rest = lambda: _boolean_of(frame, values[1:], is_and)  # noqa: E731
+    rest = partial(_boolean_of, frame, values[1:], is_and, value)
     return branches.logical(is_and, first, verdict, rest, ("rest", values[0]))
 
 
@@ -218,7 +214,7 @@ def _compare_from(frame: Frame, node: ast.Compare, x: Any, k: int) -> Any:
 
 
 def _if_else(frame: Frame, node: ast.IfExp) -> Any:
-    verdict = truth(several.condition(unread(frame, node.test)))
+    verdict = tested(frame, node.test)
     if isinstance(verdict, bool):
         return evaluate(frame, node.body if verdict else node.orelse)
     return branches.either(
@@ -315,9 +311,13 @@ def _call(frame: Frame, node: ast.Call) -> Any:
             by_place = partial(iter, by_python.all_of(needed(seen(rows)), asks_length=True))
         case [ast.GeneratorExp() as given_by, *rest] if callee is next and not node.keywords:
             default = list(items(frame, rest))
-            return _doing(frame, node, partial(first_given, frame, given_by, *default))
-        case [ast.GeneratorExp() as given_by, *rest] if takes_all(callee):
-            by_place = partial(chain, [all_given(frame, given_by)], items(frame, rest, unread))
+            return _doing(
+                frame, node, partial(comprehensions.first_given, frame, given_by, *default)
+            )
+        case [ast.GeneratorExp() as given_by, *rest] if comprehensions.takes_all(callee):
+            by_place = partial(
+                chain, [comprehensions.all_given(frame, given_by)], items(frame, rest, unread)
+            )
     args, options = arguments(frame, node, callee, by_place)
     frame.line = node.lineno
     if callee is super and not args:
@@ -389,8 +389,8 @@ _TABLE: dict[type, Callable[[Frame, Any], Any]] = {
     ast.Slice: _slice,
     ast.Call: _call,
     ast.Lambda: closure,
-    ast.ListComp: list_comprehension,
-    ast.SetComp: set_comprehension,
-    ast.DictComp: dict_comprehension,
-    ast.GeneratorExp: generator_expression,
+    ast.ListComp: comprehensions.list_comprehension,
+    ast.SetComp: comprehensions.set_comprehension,
+    ast.DictComp: comprehensions.dict_comprehension,
+    ast.GeneratorExp: comprehensions.generator_expression,
 }

@@ -12,7 +12,7 @@ import numpy as np
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
 from ckad.trace.dispatch import Traced
-from ckad.trace.source.actions import evaluate, run_block
+from ckad.trace.source.actions import evaluate, run_block, tested
 from ckad.trace.source.choices import Choice
 from ckad.trace.source.control import branches
 from ckad.trace.source.control.flow import Flow
@@ -40,7 +40,7 @@ def _first(frame: Frame, subject: Any, cases: Sequence[ast.match_case], node: An
     verdict = _fits(frame, subject, case.pattern)
     if verdict is not False and case.guard is not None:
         guard = case.guard
-        verdict = _and(verdict, lambda: truth(evaluate(frame, guard)), case)
+        verdict = _and(verdict, lambda: tested(frame, guard), case)
     run: Callable[[], Flow | None] = partial(run_block, frame, case.body)
     rest: Callable[[], Flow | None] = partial(_first, frame, subject, others, node)
     if isinstance(verdict, bool):

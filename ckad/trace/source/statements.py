@@ -28,7 +28,7 @@ from ckad.trace.source.control.guarded import (
 )
 from ckad.trace.source.control.sequences import several
 from ckad.trace.source.control.sequences.generators import yielded
-from ckad.trace.source.expressions import closure, evaluate, items, unread, unread_element
+from ckad.trace.source.expressions import closure, evaluate, items, tested, unread, unread_element
 from ckad.trace.source.kinds import check_items
 from ckad.trace.source.libraries import compiles
 from ckad.trace.source.library import sparse
@@ -60,7 +60,7 @@ from ckad.trace.source.names.generated import loop_of
 from ckad.trace.source.operators import IN_PLACE, combine
 from ckad.trace.source.outside.kinds import CONTAINERS, SEQUENCES
 from ckad.trace.source.skipped import Skipped
-from ckad.trace.source.values import holds_tracer, truth
+from ckad.trace.source.values import holds_tracer
 from ckad.trace.values.part import Part
 from ckad.trace.values.tracer import Tracer
 
@@ -336,7 +336,7 @@ def _define(frame: Frame, node: ast.FunctionDef | ast.ClassDef) -> None:
 
 
 def _if(frame: Frame, node: ast.If) -> Flow | None:
-    verdict = truth(several.condition(unread(frame, node.test)))
+    verdict = tested(frame, node.test)
     if isinstance(verdict, bool):
         return run_block(frame, node.body if verdict else node.orelse)
     flow = branches.branch(

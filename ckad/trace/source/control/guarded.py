@@ -19,7 +19,7 @@ import numpy as np
 from ckad.errors import CkadError, ConcreteValueError, RaisedError, UnrecordableError
 from ckad.place import at_place
 from ckad.trace.memory.context import current
-from ckad.trace.source.actions import assign, evaluate, run_block
+from ckad.trace.source.actions import assign, evaluate, run_block, tested
 from ckad.trace.source.choices import Choice
 from ckad.trace.source.control.branches import run_on
 from ckad.trace.source.control.checks import Stops, may_be_caught, n_rows, note_checks, note_raise
@@ -32,7 +32,6 @@ from ckad.trace.source.names.frame import Frame, Ledger, Region, ledger, region
 from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.skipped import Skipped
-from ckad.trace.source.values import truth
 from ckad.trace.values.tracer import Tracer
 
 
@@ -236,7 +235,7 @@ def _entered(
 
 
 def assert_statement(frame: Frame, node: ast.Assert) -> None:
-    verdict = truth(evaluate(frame, node.test))
+    verdict = tested(frame, node.test)
     if isinstance(verdict, Tracer):
         note_raise(np.logical_not(verdict))
     elif not verdict:

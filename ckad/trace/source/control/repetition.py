@@ -24,7 +24,7 @@ from ckad.errors import (
     UnsupportedFunctionError,
 )
 from ckad.trace.memory.context import Given, current, local_storage
-from ckad.trace.source.actions import assign, run_block, unread
+from ckad.trace.source.actions import assign, run_block, tested, unread
 from ckad.trace.source.control import branches, notes, trial
 from ckad.trace.source.control.carried.findings import Stepping, forget_loop
 from ckad.trace.source.control.filled import certain_array
@@ -39,7 +39,6 @@ from ckad.trace.source.memory.asked.by_python import all_of, check_run_over
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING, Frame
 from ckad.trace.source.names.generated import Driven
-from ckad.trace.source.values import truth
 from ckad.trace.values.tracer import Tracer, decided
 
 #: Loops of at most so many steps are written out, unless loops so deep stand in them, or a step has
@@ -280,7 +279,7 @@ class _While:
 
     def goes_on(self) -> bool | Tracer:
         self.frame.line = self.node.lineno
-        return truth(several.condition(unread(self.frame, self.node.test)))
+        return tested(self.frame, self.node.test)
 
     def step(self, _: Any = None) -> Flow | None:
         flow: Flow | None = run_block(self.frame, self.node.body)

@@ -9,7 +9,7 @@ import fractions
 import re
 import sys
 import types
-from typing import Any
+from typing import Any, ClassVar, Literal, Optional, TypeVar
 
 #: Modules whose functions and classes do, but for those named below.
 _COMPUTING = frozenset(
@@ -37,6 +37,8 @@ CONSTANT = frozenset(
         *(re.Pattern, re.Match, fractions.Fraction, decimal.Decimal, datetime.date, datetime.time),
         *(datetime.datetime, datetime.timedelta, datetime.timezone),
         *(type(sys.float_info), type(sys.version_info), dataclasses.Field),
+        *(types.UnionType, types.GenericAlias, TypeVar, type(ClassVar[int]), type(Literal[1])),
+        type(Optional[int]),  # noqa: UP045
     }
 )
 

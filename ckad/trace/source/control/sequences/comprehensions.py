@@ -16,7 +16,15 @@ from ckad.place import at_place
 from ckad.trace.arrays import run_over
 from ckad.trace.memory.context import open_trace
 from ckad.trace.memory.storage import Written
-from ckad.trace.source.actions import assign, evaluate, listed, returned_by, run_block, unread
+from ckad.trace.source.actions import (
+    assign,
+    evaluate,
+    listed,
+    returned_by,
+    run_block,
+    tested,
+    unread,
+)
 from ckad.trace.source.control.checks import Stops
 from ckad.trace.source.control.sequences import long_lists, several
 from ckad.trace.source.control.sequences.filtered import NAMES, filtered
@@ -30,7 +38,7 @@ from ckad.trace.source.names.absence import needed
 from ckad.trace.source.names.frame import MISSING, Frame, check_iterated, made, open_region
 from ckad.trace.source.names.generated import Driven, Each, Lazy, Undecided
 from ckad.trace.source.names.reader import Definition
-from ckad.trace.source.values import slot_of, truth
+from ckad.trace.source.values import slot_of
 from ckad.trace.values.part import Part
 from ckad.trace.values.tracer import Tracer
 
@@ -342,7 +350,7 @@ def _nested_rounds(
 
 
 def _is_true(frame: Frame, test: ast.expr) -> bool:
-    verdict = truth(evaluate(frame, test))
+    verdict = tested(frame, test)
     if not isinstance(verdict, bool):
         raise Undecided(
             at_place(
