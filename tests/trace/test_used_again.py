@@ -140,7 +140,7 @@ MAYBE = Optional[float]  # noqa: UP045
 
 
 def classes_written_as_unions(a, b):
-    return a * b if isinstance(a, int | np.floating) or MAYBE is NUMBERS else a + b * len([NUMBERS])
+    return a * b if isinstance(a, int | str) or MAYBE is NUMBERS else a * a + b * len([NUMBERS])
 
 
 PROGRAMS = [
