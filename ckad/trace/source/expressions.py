@@ -110,9 +110,8 @@ def items(
 ) -> Iterator[Any]:
     for node in nodes:
         if isinstance(node, ast.Starred):
-            yield from map(
-                clear, by_python.all_of(needed(evaluate(frame, node.value)), asks_length=True)
-            )
+            given = certain_array(needed(evaluate(frame, node.value)))
+            yield from map(clear, by_python.all_of(given, asks_length=True))
         else:
             yield value(frame, node)
 
