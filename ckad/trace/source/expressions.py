@@ -153,7 +153,7 @@ _CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda x: x, 114: repr, 115
 def _formatted(frame: Frame, node: ast.FormattedValue) -> str:
     found = evaluate(frame, node.value)
     spec = evaluate(frame, node.format_spec) if node.format_spec else ""
-    own = classes.text(found, node.conversion, spec)
+    own, spec = classes.text(found, node.conversion, spec)
     if own is MISSING and (watched := watch()):
         hand_over(watched, found)
     with making_text() as traced, by_python.noting_changes(found):
