@@ -108,12 +108,12 @@ def _(b: Builder, ct: int, out: int, x: int, attrs: Sequence[int] = ()) -> tuple
 
 
 def _recurrence(type: Type, attrs: Sequence[int], a: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """s[i] = x[i] + a[i] s[i - 1], s before the first element being 0."""
+    """s[i] = x[i] + a[i] s[i - 1], s before the first element being -0, which changes no sign."""
     axis, backward = attrs
     a, out = np.moveaxis(a, axis, 0), x.copy()
     s = np.moveaxis(out, axis, 0)
     order = range(len(s))[::-1] if backward else range(len(s))
-    before = np.zeros_like(s[0]) if len(s) else None
+    before = np.full_like(s[0], -0.0) if len(s) else None
     for i in order:
         s[i] = s[i] + a[i] * before
         before = s[i]

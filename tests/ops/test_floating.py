@@ -180,3 +180,14 @@ def test_polynomials_as_objects_and_elements_chosen_by_compress(program):
 def test_polynomials_of_traced_values_are_not_compared():
     with pytest.raises(UnsupportedFunctionError, match="poly1d"):
         ckad.jit(lambda x: x if np.poly1d([x, 1.0]) == np.poly1d([x, 1.0]) else 0.0)(0.5)
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+@pytest.mark.parametrize("running", [np.cumsum, np.cumprod])
+def test_running_sums_and_products_of_zeros_keep_their_signs(engine, running):
+    pairs = np.array([[-0.0, 3.0], [0.0, -0.0], [-2.0, -0.0]])
+    for x in (np.array([-0.0, -0.0, 0.0, -0.0]), pairs):
+        for along in (lambda x: running(x, 0), lambda x: running(x, -1)):
+            found = ckad.jit(along, engine=engine)(x)
+            np.testing.assert_array_equal(found, along(x))
+            np.testing.assert_array_equal(np.signbit(found), np.signbit(along(x)))

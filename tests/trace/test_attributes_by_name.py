@@ -242,7 +242,26 @@ def by_a_partial(x):
     return s
 
 
-PROGRAMS = [f for f in list(globals().values()) if getattr(f, "__module__", "") == __name__][4:]
+class Guessed:
+    def __init__(self, w):
+        self.w, self.asked = w, 0
+
+    def __getattr__(self, name):
+        self.asked += 1
+        if name == "twice":
+            return 2.0 * self.w
+        raise AttributeError(name)
+
+
+def by_methods_that_say_which_there_are(x):
+    a, s = Guessed(x), 0.0
+    for _ in range(10):
+        s = s + getattr(a, "twice", 5.0) + x * getattr(a, "thrice", 0.5)
+    return s * a.asked
+
+
+OWN = [f for f in list(globals().values()) if getattr(f, "__module__", "") == __name__]
+PROGRAMS = [f for f in OWN if not isinstance(f, type)]
 
 
 @pytest.mark.filterwarnings("ignore::ckad.errors.UnrolledLoopWarning")

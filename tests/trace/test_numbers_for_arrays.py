@@ -64,7 +64,36 @@ def after_a_loop_that_may_not_start(x):
     return np.sum(p)
 
 
+def of_a_loop(x, ask):
+    p, k = 3.0, 0
+    while k < 20.0 * (x[0] - 1.0):
+        p = p * 0.5 + k * x
+        k += 1
+    return ask(2.0 * p) * x[0]
+
+
+def as_floats(x):
+    return of_a_loop(x, lambda p: p.astype(float)[0])
+
+
+def its_own_sum(x):
+    return of_a_loop(x, lambda p: p.sum() + len(p))
+
+
+def its_dimensions(x):
+    return of_a_loop(x, lambda p: p.ndim)
+
+
+def copied_first(x):
+    return of_a_loop(x, lambda p: np.array(p).size)
+
+
+def taken_apart(x):
+    return of_a_loop(x, lambda p: max([*p]))
+
+
 TELLING = [
+    *(as_floats, its_own_sum, its_dimensions, copied_first, taken_apart),
     *(summed, its_size, a_product, after_operators_and_ufuncs, chosen_again, an_item, run_over),
     *(after_a_loop_that_may_not_start, in_an_array),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from time import perf_counter
 
@@ -167,3 +168,14 @@ class Timed(Scaled):
 def test_what_a_method_draws_is_drawn_anew(kind):
     gradient = ckad.value_and_grad(lambda x: sum(kind(x)), engine="vm")
     assert gradient(1.5)[0] != gradient(1.5)[0]
+
+
+def test_classes_that_a_function_is_registered_for_meanwhile():
+    @functools.singledispatch
+    def factor(value):
+        return 1.0
+
+    compiled = ckad.grad(lambda x: factor(2.5) * x)
+    assert compiled(3.0) == 1.0
+    factor.register(float)(lambda value: 5.0)
+    assert compiled(3.0) == 5.0

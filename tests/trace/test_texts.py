@@ -170,3 +170,24 @@ def test_arrays_and_numbers_as_texts_of_numpy():
     check_number(report, 1.3)
     with pytest.raises(ConcreteValueError, match="text that is made of traced values"):
         ckad.grad(lambda x: x if np.array2string(x * np.ones(2)) == "[1. 1.]" else 2 * x)(1.0)
+
+
+class Numbered:
+    n = 0
+
+    def __format__(self, spec):
+        self.n += 1
+        return f"{self.n:{spec}}"
+
+
+@pytest.mark.parametrize("text", [lambda x: f"{x:3}", lambda x: format(x, "3"), "{:3}".format])
+def test_numbers_read_from_texts_that_a_method_makes(text):
+    def read(x):
+        numbered, total = Numbered(), 0.0
+        for k in range(40):
+            total = total + x * float(text(numbered)) + float(f"{k}")
+        return total
+
+    check_number(read, 1.3)
+    with pytest.raises(ConcreteValueError, match="text that is made of traced values"):
+        ckad.grad(lambda x: x * float(f"{x:.3f}"))(1.0)

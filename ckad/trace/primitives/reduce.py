@@ -186,8 +186,8 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tra
     n = x.shape[k]
     if not x.type.is_float:
         return finish(_doubling_products(x, k), out)
-    # p[i] = first[i] + rest[i] p[i - 1], with first = (x0, 0, ...) and rest = (0, x1, x2, ...)
-    first, rest = _only(x, k, 0, 1 if n else 0), _only(x, k, 1 if n else 0, n)
+    # p[i] = first[i] + rest[i] p[i - 1], with first = (x0, -0, ...) and rest = (0, x1, x2, ...)
+    first, rest = -_only(-x, k, 0, 1 if n else 0), _only(x, k, 1 if n else 0, n)
     return finish(apply(Op.RECURRENCE, rest, first, attrs=(k, 0)), out)
 
 

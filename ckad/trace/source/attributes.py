@@ -19,11 +19,13 @@ from ckad.trace.source.control.filled import owner_of
 from ckad.trace.source.effects import is_left_out
 from ckad.trace.source.kinds import class_of
 from ckad.trace.source.libraries import is_in, is_library
+from ckad.trace.source.library.written.attributes import attribute_or
 from ckad.trace.source.memory import object_arrays, objects
 from ckad.trace.source.memory.appends import seen
 from ckad.trace.source.memory.asked.by_python import noting_changes
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import given, needed
+from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import MISSING, Maybe, check_changeable, ledger, region
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.values import is_weak
@@ -130,6 +132,8 @@ def _get(owner: Any, name: str, default: Any = MISSING) -> Any:
     if type(held := objects.held(owner, name)) is Maybe:
         there = lift(held.bound)
         return branches.either(there, lambda: held.value, lambda: default, ("default", name))
+    if region() is not None and classes.method(owner, "__getattr__") is not None:
+        return call_from_source(attribute_or, (owner, name, default), {})
     try:
         return seen(attribute_of(owner, name))
     except AttributeError:

@@ -61,7 +61,7 @@ from ckad.trace.source.outside.judge import SIMPLE, adopted, hand_over, is_simpl
 from ckad.trace.source.outside.kinds import CONTAINERS, SEQUENCES, attributes, users
 from ckad.trace.source.outside.python import run_by_python
 from ckad.trace.source.outside.watch import watch
-from ckad.trace.source.text import shown
+from ckad.trace.source.text import check_read, shown
 from ckad.trace.source.values import (
     holds_tracer,
     is_weak,
@@ -273,6 +273,7 @@ def _call_noted(callee: Any, owner: Any, args: Sequence[Any], options: dict[str,
         return Moment(callee()) if watch() is not None else callee()
     if orders(callee, owner, args, options):
         return in_order(call, callee, owner, args, options)
+    check_read(callee, args)
     _note_effects(callee, owner, args)
     if isinstance(getattr(callee, "__self__", callee), np.ufunc):
         args = lists.arrays(callee, args)

@@ -101,9 +101,8 @@ def items(
 ) -> Iterator[Any]:
     for node in nodes:
         if isinstance(node, ast.Starred):
-            yield from map(
-                clear, by_python.all_of(needed(evaluate(frame, node.value)), asks_length=True)
-            )
+            given = certain_array(needed(evaluate(frame, node.value)))
+            yield from map(clear, by_python.all_of(given, asks_length=True))
         else:
             yield value(frame, node)
 
@@ -145,7 +144,7 @@ _CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda x: x, 114: repr, 115
 def _formatted(frame: Frame, node: ast.FormattedValue) -> str:
     found = evaluate(frame, node.value)
     spec = evaluate(frame, node.format_spec) if node.format_spec else ""
-    own = classes.text(found, node.conversion, spec)
+    own, spec = classes.text(found, node.conversion, spec)
     if own is MISSING and (watched := watch()):
         hand_over(watched, found)
     with making_text() as traced, by_python.noting_changes(found):

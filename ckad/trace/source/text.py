@@ -6,6 +6,8 @@ it, would silently go one way for all of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from numbers import Number
 from typing import Any
 
 from ckad.errors import ConcreteValueError
@@ -33,6 +35,14 @@ def shown(text: str, made_of: Any) -> str:
     if holds_tracer(made_of) or any(type(part) in (TracedText, Skipped) for part in parts):
         return TracedText(text)
     return TimeText(text) if any(map(shows_time, parts)) else text
+
+
+def check_read(callee: Any, args: Sequence[Any]) -> None:
+    """ConcreteValueError where a number is read from such a text."""
+    if any(type(x) is TracedText for x in args) and (
+        callee is ord or (isinstance(callee, type) and issubclass(callee, Number))
+    ):
+        _refuse(TracedText())
 
 
 def _refuse(self: TracedText, *_: Any, **__: Any) -> Any:

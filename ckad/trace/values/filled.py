@@ -57,7 +57,9 @@ def of_function(function: Callable[..., Any], given: Sequence[Any], result: Any)
     if np.broadcast_shapes(*others) == result.shape:
         return as_array(result)  # in place of an operand it is that one
     python = all(np.float64 not in x.classes if is_filled(x) else _is_python(x) for x in given)
-    kinds = {np.ndarray, float if python and not isinstance(function, np.ufunc) else np.float64}
+    if isinstance(function, np.ufunc) or function in _BY_ELEMENTS:
+        python = False
+    kinds = {np.ndarray, float if python else np.float64}
     if all(_is_zero(function, given, other) for other in (0.7, -1.3)):
         kinds.add(Zero)
     result.classes, result.number = frozenset(kinds), None

@@ -39,7 +39,7 @@ def _scan(
         page = offset(b, [o], [n * inner])
 
         def tile(first: Value, parts: Sequence[tuple[int, int]]) -> None:
-            start = [number(dtype, 0, lanes) for _, lanes in parts]
+            start = [number(dtype, -0.0, lanes) for _, lanes in parts]
             with carry(b, whole(0), whole(n), start) as (k, states, put):
                 k = b.sub(whole(n - 1), k) if backward else k
                 row = further(b, page, offset(b, [k], [inner]))

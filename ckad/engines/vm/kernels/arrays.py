@@ -146,7 +146,7 @@ def cumsum(w: Array, integers: bool) -> None:
     x = w.i if integers else w.f
     for o in w.loop(0, outer):
         for c in w.loop(0, inner):
-            at, total = o * n * inner + c, w.variable(0 if integers else 0.0)
+            at, total = o * n * inner + c, w.variable(0 if integers else -0.0)
             for k in w.loop(0, n):
                 place = at + backward.equals(0).chosen(k, n - 1 - k) * inner
                 total.add(x[src + place])
@@ -158,7 +158,7 @@ def recurrence(w: Array, integers: bool) -> None:
     cells = w.i if integers else w.f
     for o in w.loop(0, outer):
         for c in w.loop(0, inner):
-            at, s = o * n * inner + c, w.variable(0 if integers else 0.0)
+            at, s = o * n * inner + c, w.variable(0 if integers else -0.0)
             for k in w.loop(0, n):
                 place = at + backward.equals(0).chosen(k, n - 1 - k) * inner
                 s.set(cells[x + place] + cells[a + place] * s.now)

@@ -31,6 +31,8 @@ _ALIKE_OF_ZEROS = frozenset({np.sum, np.nansum, np.prod, np.linalg.norm, np.coun
 #: The same as methods and attributes of NumPy's numbers; Python's have nothing of an array.
 _METHODS = frozenset("max min mean any all std var real imag conj dtype astype round clip".split())
 _NUMBERS = (Tracer, np.ndarray, np.generic, int, float)
+#: What only looks at items, and raises of a number.
+_OF_ITEMS = frozenset({len, sum, list, tuple, iter, enumerate, zip, reversed, sorted, any, all})
 #: What numbers of float32 and of float64 have alike.
 _OF_ANY_WIDTH = frozenset("shape ndim size astype item tolist".split())
 
@@ -45,6 +47,8 @@ def told_apart(callee: Any, args: Sequence[Any]) -> Sequence[Any]:
         check_widths(args)
         if is_by_elements(callee) and all(isinstance(x, _NUMBERS) for x in args):
             check_width(callee, list(map(as_array, args)))
+    if callee in _OF_ITEMS:
+        return [certain_array(x) for x in args]
     one_by_one = any(map(is_filled, args))
     if not known or (one_by_one and is_by_elements(callee)):
         return args
@@ -60,12 +64,14 @@ def owner_of(owner: Any, name: str) -> Any:
         if name not in _OF_ANY_WIDTH:
             check_widths((owner,))
         return owner
-    is_told = np.float64 in (owner.classes or ()) and name not in _METHODS
-    return _array(owner, f"its attribute {name!r}") if is_told else owner
+    if np.float64 not in owner.classes:
+        return owner if hasattr(float, name) else certain_array(owner)
+    return owner if name in _METHODS else _array(owner, f"its attribute {name!r}")
 
 
 def certain_array(x: Any) -> Any:
-    """``x``, of which items are taken: the program stops where a number is known to be there."""
+    """``x``, of which Python's numbers do not have what is asked for: the program stops where a
+    number is known to be there."""
     return _array(x, "") if is_filled(x) and x.number is not None else x
 
 

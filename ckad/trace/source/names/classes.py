@@ -95,7 +95,7 @@ def invoke(owner: Any, name: str, *args: Any) -> Any:
 
 
 #: What Python asks of an object by a method of its class, whatever that gives.
-_BY_BUILTIN: dict[Any, str] = {abs: "__abs__", round: "__round__"}
+_BY_BUILTIN: dict[Any, str] = {abs: "__abs__", round: "__round__", format: "__format__"}
 #: The same where it takes only a number, or a text.
 _AS_BUILTIN: dict[Any, str] = {
     **{float: "__float__", int: "__int__", complex: "__complex__"},
@@ -106,6 +106,8 @@ _AS_BUILTIN: dict[Any, str] = {
 def by_builtin(function: Any, args: Sequence[Any]) -> Any:
     """``abs(x)`` of an object of the user's; MISSING of anything else."""
     name = _BY_BUILTIN.get(function) if args else None
+    if function is format and len(args) == 1:
+        args = (args[0], "")
     return MISSING if name is None else invoke(args[0], name, *args[1:])
 
 
@@ -115,16 +117,19 @@ def as_builtin(function: Any, args: Sequence[Any]) -> Any:
     return MISSING if name is None else invoke(args[0], name)
 
 
-def text(x: Any, conversion: int, spec: str) -> Any:
-    """The text that methods of the user make of an object, for ``spec`` to be applied to; MISSING
-    where Python makes it."""
+def text(x: Any, conversion: int, spec: str) -> tuple[Any, str]:
+    """The text that methods of the user make of an object, and what is to be applied to it of
+    ``spec``; MISSING where Python makes it."""
     kind: Any = type(x)
+    if conversion == -1 and kind.__format__ is not object.__format__:
+        own = by_builtin(format, (x, spec))
+        return own, spec if own is MISSING else ""
     named: Any = {ord("r"): repr, ord("s"): str}.get(conversion)
-    if conversion == -1 and not spec and kind.__format__ is object.__format__:
+    if conversion == -1 and not spec:
         named = str
     if named is str and kind.__str__ is object.__str__:  # which asks for the other one
         named = repr
-    return MISSING if named is None else as_builtin(named, (x,))
+    return MISSING if named is None else as_builtin(named, (x,)), spec
 
 
 def verdict(x: Any) -> Any:

@@ -30,7 +30,7 @@ import numpy as np
 
 from ckad.patterns import is_sparse, is_superlu
 from ckad.trace.dispatch import Traced
-from ckad.trace.source.libraries import is_library
+from ckad.trace.source.libraries import is_library, is_of_library
 from ckad.trace.source.outside.guard import ABSENT, IMMUTABLE, Guard, content, contents, items_of
 from ckad.trace.source.outside.kinds import (
     CONTAINERS,
@@ -296,6 +296,10 @@ class Watch:
                 self.give_up(f"a {kind.__module__}.{kind.__qualname__} from outside")
             elif kind is MethodType and not is_library(type(value.__self__).__module__):
                 self.enter(value.__self__)
+            elif kind is FunctionType and is_of_library(value):
+                for cell in value.__closure__ or ():  # singledispatch keeps its table there
+                    if type(content(cell)) in CONTAINERS:
+                        self.cell(cell)
         elif not is_plain(kind):
             self.give_up(f"a {kind.__qualname__}: Python looks into it by itself")
         elif dataclasses.is_dataclass(kind):  # loops and branches look into them
