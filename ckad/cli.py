@@ -14,9 +14,10 @@ from typing import NoReturn
 import llvmlite.binding
 
 from ckad import cache, schedules
-from ckad.engines import blas, compiler
+from ckad.engines import blas
 from ckad.errors import CkadError
 from ckad.loops.threads import n_threads
+from ckad.machine import compiler
 from ckad.memory import parse_bytes
 
 #: Names of OpenBLAS for processors with AVX2 alone.

@@ -56,12 +56,13 @@ KERNELS = Cache(
     cache.KERNELS,
     (
         "kernel.py",
+        "machine/*.py",
         "tape/*.py",
         "rules/**/*.py",
         "checkpoint/*.py",
         "checkpoint/schedules/**/*.py",
         "checkpoint/store/format/checksum.py",  # all that is compiled there
-        "engines/compiler.py",
+        "engines/symbols.py",
         "engines/vm/**/*.py",
     ),
 )
@@ -307,7 +308,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
             self._warn("was not written to", directory, error)
 
     def _entry(self, sig: Any, directory: Path) -> tuple[Hashable, Path]:
-        key = (sig, _identity(self._function))
+        key = (sig, identity(self._function))
         name = re.sub(r"\W+", "_", self._function.__qualname__)[-60:]
         return key, directory / f"{name}-{digest(repr(key).encode())[:32]}"
 
@@ -332,17 +333,17 @@ def _directory(codegen: Any) -> Path | None:
     return KERNELS.directory(flags, codegen.magic_tuple())
 
 
-def _identity(value: Any) -> Hashable:
+def identity(value: Any) -> Hashable:
     """What tells apart two functions, or two values in their closures, in every process alike."""
     match value:
         case Dispatcher():
-            return _identity(value.py_func)
+            return identity(value.py_func)
         case _Intrinsic():
-            return _identity(value._defn)
+            return identity(value._defn)
         case tuple():
-            return tuple(_identity(item) for item in value)
+            return tuple(identity(item) for item in value)
         case FunctionType():
-            cells = tuple(_identity(cell.cell_contents) for cell in value.__closure__ or ())
+            cells = tuple(identity(cell.cell_contents) for cell in value.__closure__ or ())
             code = value.__code__
             return value.__module__, value.__qualname__, digest(code.co_code), _file(code), cells
     return digest(dumps(value))

@@ -182,7 +182,7 @@ def test_doctor_reports_a_compiler_that_fails(
     def fail() -> float:
         raise RuntimeError("no target")
 
-    monkeypatch.setattr("ckad.engines.compiler.try_out", fail)
+    monkeypatch.setattr("ckad.machine.compiler.try_out", fail)
     assert cli.main(["doctor"]) == 1
     assert "not usable: the native engine" in capsys.readouterr().out
 

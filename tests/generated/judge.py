@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ckad
-from ckad.engines import arena, compiler
+from ckad.engines import arena
 from ckad.engines.native.running.compiler import COMPILER
 from ckad.errors import BudgetError
+from ckad.machine import compiler
 from ckad.trace.source.control import repetition
 
 from .program import Program, forgotten, loaded

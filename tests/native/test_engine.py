@@ -15,8 +15,9 @@ import pytest
 
 import ckad
 from ckad import schedules
-from ckad.engines import compiler, native
+from ckad.engines import native
 from ckad.engines.native.running.compiler import COMPILER
+from ckad.machine import compiler
 from ckad.passes.pipeline import adjoint_of_tape
 from ckad.passes.simplify import simplify
 from ckad.rules.evaluate import evaluate

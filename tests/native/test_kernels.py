@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from llvmlite import ir
 
-from ckad.engines.compiler import SYMBOLS
 from ckad.engines.native.ir.element import POINTER, STORED, Array, widen
 from ckad.engines.native.kernels.blas import (
     GEMM,
@@ -26,6 +25,7 @@ from ckad.engines.native.kernels.blas import (
     Product,
 )
 from ckad.engines.native.kernels.table import KERNELS, emit_call, emit_copy, emit_fill, emit_zeros
+from ckad.engines.symbols import SYMBOLS
 from ckad.rules import RULES
 from ckad.tape.ops import OPS, SHAPE_RULES, Group, Op
 from ckad.tape.types import DType, Type, dtype_of, type_of

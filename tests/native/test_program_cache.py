@@ -19,8 +19,8 @@ from llvmlite import ir
 import ckad
 from ckad import cache
 from ckad.cache import CacheWarning, cache_dir, cache_status
-from ckad.engines import compiler
 from ckad.engines.native.running.compiler import COMPILER, PROGRAMS, compile_module
+from ckad.machine import compiler
 
 DOUBLE = ir.DoubleType()
 KEY = b"the digest of a tape"

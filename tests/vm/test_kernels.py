@@ -19,7 +19,7 @@ from ckad.engines.vm.kernels.elements import emitter
 PROGRAM = """
 import os, sys
 import numpy as np, ckad
-from ckad.engines.compiler import Compiler
+from ckad.machine.compiler import Compiler
 
 compiled = []
 original = Compiler._compile

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -14,7 +15,10 @@ from numba import carray, types
 from numba.core import typing
 from numba.extending import get_cython_function_address, intrinsic
 
-from ckad.kernel import compile_whole, kernel
+from ckad.kernel import KERNELS, compile_whole, identity, kernel
+from ckad.machine.compiler import Compiler, Library
+from ckad.machine.functions import translated
+from ckad.machine.values import Unknown
 from ckad.tape.routines import Compiled, Failure, words_of
 from ckad.tape.types import Type, type_of
 
@@ -127,10 +131,23 @@ def compiled(
 
 
 def machine_code(function: Callable[..., int], signature: Any) -> int:
-    """The address of what Numba compiles."""
+    """The address of the compiled function: of what ``ckad.machine`` translates, else by Numba."""
+    with suppress(Unknown):
+        return _translated(function)
     dispatcher: Any = kernel(function)
     result = compile_whole(dispatcher, signature)
     return int(result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name))
+
+
+_COMPILER = Compiler(KERNELS, vectorises=True)
+_kept: list[Library] = []  # code is in memory as long as its library
+
+
+def _translated(function: Callable[..., int]) -> int:
+    key = f"routine {identity(function)!r}".encode()
+    library = _COMPILER.library(key, lambda: translated(function, "routine"))
+    _kept.append(library)
+    return library.address("routine")
 
 
 def prepared(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ckad import cache
 from ckad.cache import Cache
-from ckad.engines.compiler import Compiler
+from ckad.engines.symbols import address
+from ckad.machine.compiler import Compiler
 
 # What a program's machine code follows from, besides its key: all that lowering imports.
 PROGRAMS = Cache(
@@ -15,9 +16,10 @@ PROGRAMS = Cache(
         "rules/**/*.py",
         "passes/*.py",
         "engines/*.py",
+        "machine/*.py",
         "engines/native/**/*.py",
     ),
 )
 MOST_FILES, MOST_BYTES = 4096, 256 * 2**20
-COMPILER = Compiler(PROGRAMS, (MOST_FILES, MOST_BYTES))
+COMPILER = Compiler(PROGRAMS, (MOST_FILES, MOST_BYTES), symbols=address)
 compile_module = COMPILER.library

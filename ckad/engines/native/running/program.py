@@ -13,7 +13,6 @@ from llvmlite import ir
 
 from ckad.engines.actions import Slots
 from ckad.engines.blas import calls_blas
-from ckad.engines.compiler import Library
 from ckad.engines.native.ir.alike import shared
 from ckad.engines.native.ir.element import Array
 from ckad.engines.native.ir.hooks import write_bare_entry, write_entry
@@ -30,6 +29,7 @@ from ckad.engines.native.values.held import Held, taken
 from ckad.engines.native.values.layout import LINE, rounded_up
 from ckad.engines.native.values.registers import is_small
 from ckad.engines.work import nanoseconds
+from ckad.machine.compiler import Library
 from ckad.tape.ops import Op
 from ckad.tape.routines import routine_of
 from ckad.tape.row import Row

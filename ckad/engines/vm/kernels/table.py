@@ -7,7 +7,7 @@ from functools import cache, partial
 
 from llvmlite import ir
 
-from ckad.engines.compiler import Compiler, Library
+from ckad.engines.symbols import address
 from ckad.engines.vm.isa import Key
 from ckad.engines.vm.kernels import arrays
 from ckad.engines.vm.kernels.elements import elementwise
@@ -15,9 +15,10 @@ from ckad.engines.vm.kernels.interpreter import Machine
 from ckad.engines.vm.kernels.products import product
 from ckad.engines.vm.kernels.strips import strips
 from ckad.kernel import KERNELS
+from ckad.machine.compiler import Compiler, Library
 
-_COMPILER = Compiler(KERNELS)
-_LOOPS = Compiler(KERNELS, vectorises=True)
+_COMPILER = Compiler(KERNELS, symbols=address)
+_LOOPS = Compiler(KERNELS, vectorises=True, symbols=address)
 #: Kernels on whole arrays, by their names.
 WHOLE: dict[str, arrays.Body] = {**arrays.BODIES, "product": product, "strips": strips}
 _kept: list[Library] = []  # code is in memory as long as its library

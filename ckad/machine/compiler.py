@@ -17,7 +17,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -26,13 +25,9 @@ import numba
 from llvmlite import ir
 from llvmlite.binding.newpassmanagers import NewPassManager
 from numba.core.codegen import get_host_cpu_features
-from numba.extending import get_cython_function_address
 
 from ckad import cache, locks
 from ckad.cache import Cache
-from ckad.engines import routines
-from ckad.engines.routines import PART, SYMBOL
-from ckad.rules.numbers import special
 
 WRITES_BETWEEN_TRIMS = 32
 OPT = 2  # of the code generator, and of the passes unless the code is long
@@ -49,18 +44,10 @@ SCHEDULER_OPTION_IN = range(15, 23)  # versions of LLVM
 JIT_LINK = os.name != "nt"
 
 
-# What generated code may call besides the C library and Python's own functions. An address is
-# taken when a program that needs it is loaded, because importing SciPy's modules takes long.
-SYMBOLS: dict[str, Callable[[], int]] = {
-    **{f"ckad_{name}": partial(special.address, name) for name in special.COMPILED},
-    **{
-        f"ckad_{name}": partial(get_cython_function_address, "scipy.linalg.cython_blas", name)
-        for name in ("dgemm", "sgemm", "dsyrk", "ssyrk", "dgemv", "ddot")
-    },
-}
-
 # The IR of a program, with or without facts that are to be kept beside its code.
 Source: TypeAlias = ir.Module | str | tuple[ir.Module | str, str]
+# Where functions lie that code calls; asked when a program that needs them is loaded.
+Symbols: TypeAlias = Callable[[str], int | None]
 
 
 class Code(NamedTuple):
@@ -100,14 +87,21 @@ class Library:
             return str(_machine().emit_assembly(module))
 
 
+def in_process(name: str) -> int | None:
+    """The address of a function of the C library, or of what the linker was told."""
+    found: int | None = llvm.address_of_symbol(name)
+    return found
+
+
 class Compiler:
     """Compiles programs of one kind, each once, and keeps them in the ``kept`` cache: all of them,
     or those used last, as many as ``most`` files and bytes."""
 
     def __init__(
-        self, kept: Cache, most: tuple[int, int] | None = None, vectorises: bool = False
-    ) -> None:
-        self.kept, self.most, self.vectorises = kept, most, vectorises
+        self, kept: Cache, most: tuple[int, int] | None = None, vectorises: bool = False,
+        symbols: Symbols = in_process,
+    ) -> None:  # fmt: skip
+        self.kept, self.most, self.vectorises, self.symbols = kept, most, vectorises, symbols
         self.lock = locks.lock()  # held while a program is compiled, so that none is compiled twice
         self.libraries: weakref.WeakValueDictionary[bytes, Library] = weakref.WeakValueDictionary()
         self.writes = itertools.count()
@@ -139,7 +133,7 @@ class Compiler:
         source = build()
         source, facts = source if isinstance(source, tuple) else (source, "")
         code = _code(str(source), facts, self.vectorises)
-        library = _load(code, time.perf_counter() - start, cached=False)
+        library = _load(code, time.perf_counter() - start, False, self.symbols)
         self._to_disk(key, code)
         return library
 
@@ -149,7 +143,7 @@ class Compiler:
             return None
         try:
             code = _decode(key, cache.read(path))
-            library = None if code is None else _load(code, 0.0, cached=True)
+            library = None if code is None else _load(code, 0.0, True, self.symbols)
         except FileNotFoundError:
             return None
         except Exception as error:  # whatever a damaged file does
@@ -178,7 +172,7 @@ def try_out() -> float:
     module = ir.Module("trial")
     function = ir.Function(module, ir.FunctionType(ir.IntType(64), []), "answer")
     ir.IRBuilder(function.append_basic_block()).ret(ir.Constant(ir.IntType(64), 42))
-    library = _load(_code(str(module), ""), 0.0, cached=False)
+    library = _load(_code(str(module), ""), 0.0, False, in_process)
     answer = ctypes.CFUNCTYPE(ctypes.c_int64)(library.address("answer"))()
     if answer != 42:
         raise RuntimeError(f"a compiled program returned {answer} instead of 42")
@@ -191,7 +185,7 @@ def _code(text: str, facts: str, vectorises: bool = False) -> Code:
         return Code(
             _machine().emit_object(module),
             tuple(f.name for f in functions if not f.is_declaration and _is_exported(f)),
-            tuple(f.name for f in functions if f.is_declaration),
+            tuple(x.name for x in (*functions, *module.global_variables) if x.is_declaration),
             zlib.compress(text.encode(), 1),
             facts,
         )
@@ -254,31 +248,18 @@ def _select_quickly(module: Any, builder: Any) -> None:
             function.add_function_attribute("optnone")
 
 
-def _load(code: Code, seconds: float, cached: bool) -> Library:
+def _load(code: Code, seconds: float, cached: bool, symbols: Symbols) -> Library:
     _machine()  # sets LLVM up
     # One linker that serves all would keep some 9 kB of each library that is gone.
     linker = llvm.create_lljit_compiler(use_jit_link=JIT_LINK, suppress_errors=True)
     builder = llvm.JITLibraryBuilder().add_object_img(code.object).add_current_process()
     for name in code.symbols:
-        if found := _address(name):
+        if found := symbols(name):
             builder.import_symbol(name, found)
     for name in code.functions:
         builder.export_symbol(name)
     loaded = builder.link(linker, "program")
     return Library(seconds, cached, code.facts, code.text, loaded)
-
-
-def _address(name: str) -> int | None:
-    if name in SYMBOLS:
-        return SYMBOLS[name]()
-    if name.startswith(SYMBOL):
-        return routines.address(int(name.removeprefix(SYMBOL)))
-    if name.startswith(PART):
-        return routines.part(int(name.removeprefix(PART)))
-    if name.startswith("Py"):
-        return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
-    found: int | None = llvm.address_of_symbol(name)
-    return found
 
 
 @functools.cache

@@ -1,0 +1,1 @@
+"""From Python to LLVM IR, and from there to machine code that is kept on disk."""
