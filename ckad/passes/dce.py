@@ -214,8 +214,10 @@ def apart(tape: Tape) -> Tape:
         if row.op is not Op.RESULT or tape.rows[row.operands[0]].op is not Op.COND:
             return None
         cond = tape.rows[row.operands[0]]
-        sides = [apart(tape.bodies[k]) for k in cond.attrs]
-        sides = [dce(with_outputs(s, [s.outputs.tolist()[row.attrs[0]]])) for s in sides]
+        whole = [tape.bodies[k] for k in cond.attrs]
+        # cut down first: what is apart may be many times as long
+        wanted = [with_outputs(s, [s.outputs.tolist()[row.attrs[0]]]) for s in whole]
+        sides = [apart(dce(s)) for s in wanted]
         unread = set.intersection(*map(_not_read, sides))
         kept = [x for at, x in enumerate(cond.operands[1:]) if at not in unread]
         bodies = [b.body(drop_inputs(s, unread)) for s in sides]
@@ -232,6 +234,6 @@ def _not_read(tape: Tape) -> set[int]:
 
 def needed_alone(tape: Tape) -> tuple[Tape, set[int]]:
     """``tape`` without what its outputs do not need, and which of its inputs it has no more."""
-    slim = apart(tape)
+    slim = apart(dce(tape))
     unread = _not_read(slim)
     return drop_inputs(slim, unread), unread

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ckad.passes.dce import needed_alone
+from ckad.passes.dce import apart, needed_alone
 from ckad.rules.evaluate import evaluate
 from ckad.rules.registry import RULES
 from ckad.tape.builder import BODY_COUNT, Builder
@@ -169,12 +169,22 @@ def _alone(trace: Trace, k: int) -> _Control:
     control = rows[rows[k].operands[0]]
     inputs = [b.input(rows[x].type) for x in control.operands]
     n = BODY_COUNT[control.op]
-    bodies = (b.body(trace.builder.bodies[at]) for at in control.attrs[:n])
+    bodies = (b.body(_apart(trace, at)) for at in control.attrs[:n])
     made = b.emit(control.op, inputs, (*bodies, *control.attrs[n:]), TUPLE)
     found = b.emit(Op.RESULT, (made,), rows[k].attrs, rows[k].type)
     tape, unread = needed_alone(b.tape([found]))
     kept = (x for at, x in enumerate(control.operands) if at not in unread)
     return _Control(tape, tuple(kept))
+
+
+def _apart(trace: Trace, at: int) -> Tape:
+    """A body with its branches apart, once for all the results that are asked for."""
+    body = trace.builder.bodies[at]
+    before, found = trace.apart.get(at, (None, body))
+    if before is not body:
+        found = apart(body)
+        trace.apart[at] = body, found
+    return found
 
 
 def _run(control: _Control, answers: _Answers) -> np.ndarray:

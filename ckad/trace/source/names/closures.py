@@ -131,15 +131,20 @@ def call_from_source(function: Any, args: Sequence[Any], options: dict[str, Any]
 
 def _check_recursion(frame: Frame, functions: Sequence[Any]) -> None:
     """A recursion that traced conditions end is written out on both sides of all of them: each
-    level may double its calls."""
+    level may double its calls. One within loops that are recorded multiplies them by the times that
+    such a loop is, and the lengths of loops alone may end it."""
     inner = region()
     if inner is None or inner.depth < DEEP:
         return
-    if sum(x.definition is frame.definition for x in functions if isinstance(x, Frame)) >= DEEP:
-        outermost = stack()[0]
-        outermost.recursions += 1
-        if outermost.recursions > MANY:
-            raise _too_deep(frame)
+    same = [x for x in functions if isinstance(x, Frame) and x.definition is frame.definition]
+    if len(same) < DEEP:
+        return
+    outermost = stack()[0]
+    outermost.recursions += 1
+    in_loops = min(sum(bool(x.loops) for x in same), inner.depth)
+    if outermost.recursions > MANY or in_loops > 2 * DEEP or frame.definition in outermost.endless:
+        outermost.endless.add(frame.definition)
+        raise _too_deep(frame)
 
 
 def _too_deep(frame: Frame) -> UnrecordableError:
