@@ -182,3 +182,60 @@ def test_arrays_that_are_known():
     value, gradient = ckad.value_and_grad(program)(u)
     assert value == program(u)
     assert np.array_equal(gradient, np.full(3, value / 3))
+
+
+def modes(p):
+    """Constants as states, which `is` tells from each other."""
+    rising, falling = 1, 2
+    mode, before, x, total = rising, 0, p, 0.0
+    for _ in range(40):
+        if mode is rising:
+            x = 1.1 * x
+            if x > 2.0:
+                mode = falling
+        elif mode is not rising:
+            x = 0.8 * x
+            if x < 0.5:
+                mode = rising
+        total += x * (3.0 if mode is before else 1.0)
+        before = mode
+    return total
+
+
+def past_the_small(p):
+    many = 300
+    last, total = many, 0.0
+    for k in range(40):
+        if p > k:
+            last = 300 + k
+        total += p if last is many else 2.0 * p
+    return total
+
+
+def floats(p):
+    x = last = p
+    for _ in range(40):
+        if x > 0.5:
+            x = x * 0.9
+    return p * (2.0 if x is last else 3.0)
+
+
+def by_numpy(p):
+    one, n, total = 1, np.int64(1), 0.0
+    for k in range(40):
+        if p > k:
+            n = np.int64(1)
+        total += p if n is one else 2.0 * p
+    return total
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.AsRunWarning")
+@pytest.mark.parametrize("program", [modes, past_the_small, by_numpy])
+def test_numbers_by_identity(program):
+    for p in (0.3, 1.7):
+        assert np.isclose(ckad.jit(program, engine="vm")(p), program(p), rtol=1e-13)
+
+
+def test_floats_by_identity():
+    with pytest.raises(ConcreteValueError, match="Compare them by =="):
+        ckad.jit(floats)(1.7)

@@ -25,6 +25,7 @@ from ckad.trace.source.library import sparse
 from ckad.trace.source.library.written import iterations, orders
 from ckad.trace.source.memory import object_arrays, objects
 from ckad.trace.source.memory.asked.by_python import done, noting_changes
+from ckad.trace.source.memory.asked.numbers import are_one_object
 from ckad.trace.source.memory.contents import new
 from ckad.trace.source.memory.twins import check_key, is_one, is_told_by_identity
 from ckad.trace.source.names import classes
@@ -288,7 +289,7 @@ def _compared(op: ast.cmpop, x: Any, y: Any) -> Any:
                 undecided_truth()
         if _is_truth(x) and _is_truth(y):  # there is one True, and one False
             return weakened(_COMPARE[ast.Eq if isinstance(op, ast.Is) else ast.NotEq](x, y))
-        return _told(is_one(x, y), isinstance(op, ast.Is))
+        return _told(are_one_object(x, y), isinstance(op, ast.Is))
     if isinstance(op, _IN):
         return weakened(_contained(x, y, isinstance(op, ast.In)))
     if not isinstance(op, _SAME):

@@ -103,8 +103,10 @@ def _part(owner: Any, stack: Stack, index: slice) -> Any:
         return made(_like(owner, [read_row(stack, k) for k in range(stack.count)[index]]))
     span = span_of(index, stack.count)
     if isinstance(span.length, int) and span.length <= FEW:
-        places = [plus(span.start, k) for k in range(span.length)]
+        places = [plus(span.start, span.step * k) for k in range(span.length)]
         return made(_like(owner, [read_row(stack, k) for k in places]))
+    if span.step == -1:
+        return _holding(type(owner)(), stack.turned(span.start, span.length))
     return _made(owner, stack.moved(stack.row(span.start), span.length))
 
 

@@ -18,7 +18,7 @@ from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.tape.reasons import Reason
 from ckad.trace import dispatch
-from ckad.trace.integers.spans import number, plus
+from ckad.trace.integers.spans import minus, number, plus
 from ckad.trace.memory.context import current
 from ckad.trace.memory.storage import Storage, link, may_be
 from ckad.trace.memory.views import ReshapeView, SliceView
@@ -202,6 +202,16 @@ class Stack:
         if isinstance(first, int) and first == 0:
             return buffer
         return buffer[np.remainder(np.add(np.arange(size), first), size)]
+
+    def turned(self, place: Number, count: Number) -> Stack:
+        """``count`` items from a place backwards, in buffers of their own."""
+        old, first = self.layout, self.first
+        before: list[Any] = list(old.buffers)
+        if old.is_ring:
+            before, first = [self._from_first(x) for x in before], 0
+        buffers = [fresh(value(np.copy(x[::-1])), scalar=False) for x in before]
+        row = minus(old.capacity - 1, plus(first, place))
+        return Stack(Layout(old.kind, buffers), row, count)
 
     def _in_order(self, buffer: Tracer) -> Any:
         first, count, size = self.first, self.count, self.layout.capacity
