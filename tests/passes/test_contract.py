@@ -69,7 +69,19 @@ def runs(a, b, c):
     return y
 
 
+def by_a_symmetric_matrix(a, b, c):
+    """PolyBench's symm: sums over parts, and a row of its own in each step."""
+    y, row = 1.2 * b, np.zeros(b.shape[1])
+    for i in range(len(a)):
+        for j in range(b.shape[1]):
+            y[:i, j] += 1.5 * b[i, j] * a[i, :i]
+            row[j] = b[:i, j] @ a[i, :i]
+        y[i] -= 1.5 * b[i] * a[i, i] - row
+    return y
+
+
 PROGRAMS = [
+    by_a_symmetric_matrix,
     below_by_matrix, above_by_matrix, outer_products, outer_products_by_columns, two_ranks,
     columns_of_a_triangle, runs,
 ]  # fmt: skip
@@ -156,3 +168,29 @@ def test_routines(rows, kind):
     np.testing.assert_allclose(of_y, inside.T @ y, **close)
     elements = bounded.sampled.run((), y, x, first, last)
     np.testing.assert_allclose(elements, np.where(mask, y @ x.T, 0.0), **close)
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_rows_are_added_to_while_all_are(engine):
+    """Each step adds to everything, and to rows that several steps meet, and by another one."""
+
+    def steps(a, b):
+        y = b.copy()
+        for i in range(6):
+            y = np.where(a > i, y + a * b[i], y)
+            y[i % 4] += b[i] ** 2
+        return y
+
+    def dependent(a, b):
+        y = b.copy()
+        for i in range(6):
+            y = np.where(a > i, y + a * b[i], y)
+            y[i % 4] += y[i] ** 2
+        return y
+
+    a, b = 6 * RNG.random((6, 5)), RNG.normal(size=(6, 5))
+    for program, is_loop in ((steps, False), (dependent, True)):
+        compiled = ckad.jit(program, engine=engine).compiled(a, b)
+        assert any(row.op is Op.LOOP for row in compiled.tape.rows) == is_loop
+        found = ckad.jit(program, engine=engine)(a, b)
+        np.testing.assert_allclose(found, program(a, b), rtol=1e-13)
