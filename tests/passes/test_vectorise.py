@@ -402,7 +402,7 @@ def test_columns_between_bounds_leave_no_transposes() -> None:
     compiled = ckad.value_and_grad(symm, (0, 1, 2)).compiled(a, b, c).tape
     rows = [row for body in (compiled, *compiled.bodies) for row in body.rows]
     assert not [row for row in rows if row.op is Op.TRANSPOSE and row.type.size == c.size]
-    assert len([row for row in rows if row.op in (Op.LOOP, Op.TAPED_LOOP)]) == 1
+    assert not [row for row in rows if row.op in (Op.LOOP, Op.TAPED_LOOP)]
     ckad.testing.check_grads(symm, (a, b, c))
 
 

@@ -27,7 +27,8 @@ In the order of a loop's way through the files:
     transposes   Loops over columns leave transposes, which are moved on until they vanish.
 
 What loops leave, ``products`` looks through for sums of products: matrix products; ``segments`` for
-sums over runs of places, such as the rows of a sparse matrix.
+sums over runs of places, such as the rows of a sparse matrix. Where all iterations at once would be
+too large, ``passes.contract`` makes products of matrices of sums between known bounds.
 
 Where an exception says `Unfit`, the loop is copied as it was, with its inner loops vectorised.
 """

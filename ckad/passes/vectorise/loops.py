@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+from ckad.passes.contract import contracted
 from ckad.passes.cse import Sharing
 from ckad.passes.rewrite import appended, is_same
 from ckad.passes.simplify import simplify, simplify_again
@@ -18,6 +19,9 @@ from ckad.tape.builder import Builder
 from ckad.tape.control import UNGUARDED, Loop, read_loop
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
+
+#: What a body has of which all iterations may be sums of products, or that themselves.
+_SUMS = (Op.SUM, Op.MATMUL, Op.MUL)
 
 
 def vectorise(tape: Tape) -> Tape:
@@ -70,7 +74,7 @@ def _rows(b: Builder, loop: Loop) -> list[int]:
     try:
         return side_by_side(b, loop)
     except TooLarge:
-        if not any(row.op is Op.SUM for row in loop.body.rows):
+        if not any(row.op in _SUMS for row in loop.body.rows):
             raise
     inner, operands = Sharing(), (*loop.carry, *loop.xs, *loop.captured)
     inputs = {x: inner.input(b.type(x)) for x in dict.fromkeys(operands)}
@@ -78,7 +82,8 @@ def _rows(b: Builder, loop: Loop) -> list[int]:
         tuple(inputs[x] for x in group) for group in (loop.carry, loop.xs, loop.captured)
     )
     whole = loop._replace(carry=carry, xs=xs, captured=captured)
-    made = simplify(segments(inner.tape(side_by_side(inner, whole, limited=False))))
+    made = inner.tape(side_by_side(inner, whole, limited=False))
+    made = simplify(contracted(segments(simplify(made))))
     if max(row.type.nbytes for row in made.rows if row.type.is_array) > largest(b, loop):
         raise TooLarge
     return appended(b, made, list(inputs))

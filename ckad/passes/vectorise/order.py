@@ -57,7 +57,9 @@ class Order:
     def _terms(self, at: int) -> list[Term] | None:
         """The terms of a cell that is a reduction."""
         survey, cell = self.survey, self.survey.cells[at]
-        terms = terms_of(survey.rows, cell.out, self._starts[at], survey.uses, self._follows[at])
+        places = [] if cell.region is not None else survey.moving()
+        about = self._starts[at], survey.uses, self._follows[at], places
+        terms = terms_of(survey.rows, cell.out, *about)
         added = terms is not None and all(t.op in (Op.ADD, Op.SUB) for t in terms)
         if cell.merged and not added:
             raise Unfit("iterations read what earlier ones wrote")

@@ -20,12 +20,20 @@ class Mask(NamedTuple):
     wanted: bool
 
 
+class Place(NamedTuple):
+    """The place along an axis, a row that follows from the loop's index, to which a term goes."""
+
+    row: int
+    axis: int
+
+
 class Term(NamedTuple):
     """What an iteration adds, where all masks are as wanted."""
 
     op: Op
     row: int
     masks: tuple[Mask, ...] = ()
+    place: Place | None = None  # None: it has the shape of the whole
 
 
 class Kind(NamedTuple):
@@ -51,13 +59,15 @@ def terms_of(
     start: Container[int],
     uses: Counter[int],
     follows: Container[int],
+    known: Container[int],
 ) -> list[Term] | None:
     """The terms that lead from what is carried in to ``out``; None if it is no reduction.
 
-    ``start`` are the rows of the carried value, ``follows`` all that depend on it. No value on the
-    way may be read by anything else.
+    ``start`` are the rows of the carried value, ``follows`` all that depend on it, ``known`` those
+    that follow from the loop's index, and are not always the same. No value on the way may be read
+    by anything else.
     """
-    terms = _Chain(rows, start, uses, follows).terms(out, None, (), 1)
+    terms = _Chain(rows, start, uses, follows, known).terms(out, None, (), 1)
     return terms if terms and len({_KINDS[t.op] for t in terms}) == 1 else None
 
 
@@ -70,8 +80,10 @@ class _Chain:
         start: Container[int],
         uses: Counter[int],
         follows: Container[int],
+        known: Container[int],
     ) -> None:
         self.rows, self.start, self.uses, self.follows = rows, start, uses, follows
+        self.known = known
 
     def terms(
         self, k: int, goal: int | None, masks: tuple[Mask, ...], readers: int
@@ -90,6 +102,13 @@ class _Chain:
                     return None
                 k, readers, more = step
                 found += more
+                continue
+            if op is Op.SCATTER:
+                added = None if masks else self._added_to_part(self.rows[k])
+                if added is None:
+                    return None
+                found.append(added)
+                k, readers = operands[0], 2
                 continue
             if op not in _KINDS or (op in (Op.AND, Op.OR) and type.dtype is not DType.BOOL):
                 return None
@@ -126,6 +145,21 @@ class _Chain:
             if kept == c and new not in self.follows:
                 return c, 2, [Term(op, new, masks)]
         return None
+
+    def _added_to_part(self, scatter: Row) -> Term | None:
+        """The term of ``x[i] = x[i] + term``, where x has two readers."""
+        (x, index, new), (axis, *_) = scatter.operands, scatter.attrs
+        row = self.rows[new]
+        if index not in self.known or row.op not in (Op.ADD, Op.SUB) or self.uses[new] != 1:
+            return None
+        part, term = row.operands
+        if part not in self.follows and row.op is Op.ADD:
+            part, term = term, part
+        gather = self.rows[part]
+        same = gather.op is Op.GATHER and (*gather.operands, gather.attrs) == (x, index, (axis,))
+        if not same or self.uses[part] != 1 or term in self.follows:
+            return None
+        return Term(row.op, term, (), Place(index, axis))
 
     def _is_mask(self, c: int, mask: Mask) -> bool:
         """Whether ``c`` is true exactly where the mask is as wanted."""

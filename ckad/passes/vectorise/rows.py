@@ -208,16 +208,30 @@ class _Rows:
 
     def _last(self, at: int) -> int:
         """What a cell holds after the loop."""
-        b, cell, terms = self.b, self.survey.cells[at], self.order.terms[at]
+        cell, terms = self.survey.cells[at], self.order.terms[at]
         if terms is not None:
-            new = joined(b, self._spread_terms(cell, terms))
-            return total(b, terms[0].op, self._start(cell), new)
+            return self._summed(cell, terms)
         if at in self.order.records:
             return self._recorded(cell, self.order.records[at])
         out = self._next(cell)
         if not out.varies:
             return out.row
         return self._iteration(out.row, self.n - 1)
+
+    def _summed(self, cell: Cell, terms: Sequence[Term]) -> int:
+        """What a cell holds to which all iterations have added."""
+        b, x = self.b, self._start(cell)
+        whole = [term for term in terms if term.place is None]
+        if whole:
+            x = total(b, whole[0].op, x, joined(b, self._spread_terms(cell, whole)))
+        for op, k, _, place in terms:
+            if place is not None:
+                new = spread(b, self.n, self.values[k])
+                region = list(regions.everything(b.type(x).shape))
+                region[place.axis] = self.survey.placed(region[place.axis], place.row)
+                new = b.neg(new) if op is Op.SUB else new
+                x = self.access.add(x, tuple(region), new, self.values)
+        return x
 
     def _recorded(self, cell: Cell, record: Record) -> int:
         """What a cell that holds the largest or the smallest value has found."""
@@ -231,7 +245,7 @@ class _Rows:
 
     def _spread_terms(self, cell: Cell, terms: Sequence[Term]) -> list[tuple[Op, int]]:
         found = []
-        for op, k, masks in terms:
+        for op, k, masks, _ in terms:
             x = spread(self.b, self.n, self.values[k])
             for mask in masks:
                 chosen = spread(self.b, self.n, self.values[mask.row])

@@ -8,14 +8,14 @@ computed, run behind run, and ``y`` is the product of a matrix in CSR form with 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ckad.passes.contract.bounds import between, evaluated, known
 from ckad.passes.cse import Sharing
 from ckad.passes.rewrite import in_bodies, rebuild
 from ckad.passes.simplify import simplify
-from ckad.rules import RULES
 from ckad.rules.routines.sparse import packed, product
 from ckad.tape.builder import Builder
 from ckad.tape.extents import Masks
@@ -25,10 +25,6 @@ from ckad.tape.types import DType, Type
 
 #: Sums of fewer elements stay as they are, and those of which a mask leaves more than a part.
 LEAST, PART = 512, 4
-
-#: What place < bound and its like say: whether that is an end, and what is added to the bound.
-_BOUNDS = {Op.LT: (True, 0), Op.LE: (True, 1), Op.GE: (False, 0), Op.GT: (False, 1)}
-_TURNED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GE: Op.LE, Op.GT: Op.LT}
 
 
 def segments(tape: Tape) -> Tape:
@@ -100,18 +96,12 @@ class _Runs(NamedTuple):
         """Those of a mask between known bounds."""
         if mask is None:
             return None
-        found = [_bound(b, k) for k in _conjuncts(b, mask)]
+        found = between(b, mask)
+        if found is None:
+            return None
+        first, last = found
         n, length = shape
-        first, last = np.zeros(n, np.int64), np.full(n, length)
-        for each in found:
-            if each is None:
-                return None
-            is_end, bounds = each
-            if is_end:
-                last = np.minimum(last, bounds)
-            else:
-                first = np.maximum(first, bounds)
-        counts = np.maximum(last - first, 0)
+        counts = last - first
         indptr = np.concatenate([[0], np.cumsum(counts)])
         rows = np.repeat(np.arange(n), counts)
         places = np.arange(indptr[-1]) - indptr[rows] + first[rows]
@@ -121,66 +111,6 @@ class _Runs(NamedTuple):
     def is_all(self) -> bool:
         """Whether each place is met once, in order."""
         return np.array_equal(self.places, np.arange(self.length))
-
-
-def _conjuncts(b: Builder, mask: int) -> list[int]:
-    row = b.rows[mask]
-    if row.op is Op.AND:
-        return [k for x in row.operands for k in _conjuncts(b, x)]
-    return [mask]
-
-
-def _bound(b: Builder, k: int) -> tuple[bool, np.ndarray] | None:
-    """What a comparison of the places in a row with a number for each row says."""
-    op, operands, *_ = b.rows[k]
-    if op not in _BOUNDS:
-        return None
-    places, others = operands
-    if _counted(b, places) is None:
-        places, others, op = others, places, _TURNED[op]
-    offset, bounds = _counted(b, places), _known(b, others)
-    if offset is None or bounds is None or bounds.ndim != 2 or bounds.strides[1] != 0:
-        return None
-    is_end, more = _BOUNDS[op]
-    return is_end, bounds[:, 0] + (more - offset)
-
-
-def _counted(b: Builder, k: int) -> int | None:
-    """The first of numbers that count places along the second of two axes."""
-    numbers = _known(b, k)
-    if numbers is None or numbers.ndim != 2 or numbers.strides[0] != 0 or numbers.shape[1] < 2:
-        return None
-    row = numbers[0]
-    return int(row[0]) if np.array_equal(row, row[0] + np.arange(len(row))) else None
-
-
-def _known(b: Builder, k: int) -> np.ndarray | None:
-    """The constant integers of a row; what is repeated is repeated by strides of 0."""
-    row = b.rows[k]
-    if row.type.is_float or not row.type.is_array:
-        return None
-    if row.op is Op.CONST:
-        return b.constants[row.attrs[0]]
-    if row.op is Op.BROADCAST:
-        whole = _known(b, row.operands[0])
-        return None if whole is None else np.broadcast_to(whole, row.type.shape)
-    if sum(n > 1 for n in row.type.shape) > 1:
-        return None  # as many as rows times places
-    if row.op not in (Op.RESHAPE, Op.SLICE, Op.GATHER) and not is_elementwise(row.op):
-        return None
-    operands = [_known(b, x) for x in row.operands]
-    if any(x is None for x in operands):
-        return None
-    try:
-        return np.asarray(_evaluated(row, row.type.shape, operands))
-    except IndexError:
-        return None  # the program itself stops, if it comes there
-
-
-def _evaluated(row: Row, shape: tuple[int, ...], operands: Sequence[Any]) -> Any:
-    evaluate = RULES[row.op].evaluate
-    assert evaluate is not None
-    return evaluate(row.type.with_shape(shape), row.attrs, *operands)
 
 
 class _Terms:
@@ -259,7 +189,7 @@ class _Terms:
         b, row, runs = self.b, self.b.rows[k], self.runs
         if row.op is Op.SELECT and row.operands[0] == runs.mask:
             return self.numbers(row.operands[1])
-        whole = _known(b, k)
+        whole = known(b, k)
         if whole is not None:
             return np.asarray(whole[runs.rows, runs.places])
         if not is_elementwise(row.op):
@@ -268,6 +198,6 @@ class _Terms:
         if any(x is None for x in operands) or row.type.is_float:
             return None
         try:
-            return np.asarray(_evaluated(row, (len(runs.places),), operands))
+            return np.asarray(evaluated(row, (len(runs.places),), operands))
         except IndexError:
             return None

@@ -229,9 +229,13 @@ class Survey:
             if index not in self.values or np.any(self.values[index]):
                 raise Unfit("an index that may not be zero into an axis of length one")
             return view._replace(dims=(*view.dims[:axis], *view.dims[axis + 1 :]))
-        return regions.item(view, axis, self._place(view.region[view.dims[axis]], index))
+        return regions.item(view, axis, self.placed(view.region[view.dims[axis]], index))
 
-    def _place(self, axis: Range | Places | Unknown, index: int) -> Range | Places | Unknown:
+    def moving(self) -> list[int]:
+        """The integers that are known, and not the same in all iterations."""
+        return [k for k, places in self.values.items() if np.any(places != places[0])]
+
+    def placed(self, axis: Range | Places | Unknown, index: int) -> Range | Places | Unknown:
         assert isinstance(axis, Range)
         if index in self.values:
             places = self.values[index]

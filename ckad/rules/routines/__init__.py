@@ -1,6 +1,7 @@
 """The package's own routines; importing it defines them, in the order of their numbers."""
 
 from ckad.rules.routines import (
+    bounded,
     dense,
     draws,
     error_functions,
@@ -15,6 +16,7 @@ from ckad.rules.routines import (
 )
 
 __all__ = [
+    "bounded",
     "dense",
     "draws",
     "error_functions",
