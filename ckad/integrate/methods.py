@@ -53,7 +53,7 @@ class Asked(NamedTuple):
 
     def at(self, times: Any) -> Asked:
         """The same for the states at ``times`` alone."""
-        return self._replace(problem=self.problem._replace(t_eval=times), events=())
+        return self._replace(problem=self.problem._replace(t_eval=times, ends=False), events=())
 
     def with_lengths(self) -> Asked:
         """The same where all steps are read: their times have derivatives, too, if not refused.

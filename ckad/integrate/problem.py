@@ -13,6 +13,7 @@ from ckad.place import at_place, user_place
 from ckad.trace.arrays import is_traced, known, stopping, traced
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source import follow
+from ckad.trace.values.tracer import alike
 from ckad.transforms import stop_gradient
 from ckad.transforms.primitives import closed
 
@@ -35,6 +36,7 @@ class Problem(NamedTuple):
     tf: Any
     y0: Any  # float64[n]
     t_eval: Any  # float64[m], or None
+    ends: bool = False  # whether the last of t_eval is known to be tf
 
 
 def problem(
@@ -48,9 +50,12 @@ def problem(
     numbers = y0 if not is_tracing() else known(y0) if y0.dtype.kind == "f" else None
     if numbers is not None and not np.all(np.isfinite(numbers)):
         raise ValueError(at_place(f"y0 is {numbers}; all of it must be finite."))
+    ends = False
     if t_eval is not None:
-        t_eval = _sorted(array(t_eval, "t_eval"), t0, tf)
-    return Problem(_derivative(fun, args, y0, vectorized), t0, tf, y0, t_eval)
+        times = array(t_eval, "t_eval")
+        t_eval = _sorted(times, t0, tf)
+        ends = is_tracing() and alike(times[-1], tf)
+    return Problem(_derivative(fun, args, y0, vectorized), t0, tf, y0, t_eval, ends)
 
 
 def has_kinks(problem: Problem) -> bool:

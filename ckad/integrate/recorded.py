@@ -143,7 +143,8 @@ def solve(run: Run, observe: Callable[[Any, Any], Any], again: Callable[[], Run]
 
         state, states = scan(reach, state, times)
         rows = [times, states]
-    state = run.to(state, run.tf)
+    if not run.problem.ends:  # a loop of no turns, and all of a step in the tape once more
+        state = run.to(state, run.tf)
     t = stopping(state["t"], state["failed"], "STEP")
     times, kept = _rows(run, state, t, rows, again)
     status: Any = 0
