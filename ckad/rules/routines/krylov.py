@@ -14,18 +14,16 @@ import numpy as np
 from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.matrices import add, need
-from ckad.rules.routines.memory import HEAD, compiled, copy, doubles, integers, naturals
+from ckad.rules.routines.memory import HEAD, compiled, copy, doubles, from_code, integers, naturals
 from ckad.rules.routines.sparse import (
     check,
     check_pattern,
-    evaluated,
     product,
     samples,
     times,
     times_transposed,
 )
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Routine, define
 from ckad.tape.types import Type
 
 #: The first attribute.
@@ -342,15 +340,12 @@ def _vjp(
     return of_data, of_right, *[None] * len(rest)
 
 
-krylov = define(
-    Routine(
-        "sparse_krylov",
-        _shape,
-        evaluated(_KRYLOV, _shape),
-        jvp=_jvp,
-        vjp=_vjp,
-        # nobody knows how many iterations there are
-        flops=lambda attrs, data, b, *rest: 50.0 * (2 * data.size + 10 * b.size),
-        compiled=_KRYLOV,
-    )
+krylov = from_code(
+    "sparse_krylov",
+    _shape,
+    _KRYLOV,
+    jvp=_jvp,
+    vjp=_vjp,
+    # nobody knows how many iterations there are
+    flops=lambda attrs, data, b, *rest: 50.0 * (2 * data.size + 10 * b.size),
 )

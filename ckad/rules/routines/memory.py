@@ -19,7 +19,7 @@ from ckad.kernel import KERNELS, compile_whole, identity, kernel
 from ckad.machine.compiler import Compiler, Library
 from ckad.machine.functions import translated
 from ckad.machine.values import Unknown
-from ckad.tape.routines import Compiled, Failure, words_of
+from ckad.tape.routines import Compiled, Failure, Routine, define, words_of
 from ckad.tape.types import Type, type_of
 
 #: Bytes at the start of every workspace for what is handed to LAPACK by address.
@@ -186,3 +186,20 @@ def run(body: Compiled, type: Type, attrs: Sequence[int], *arrays: np.ndarray) -
     addresses = [x.ctypes.data for x in (out, *operands)]
     prepared(body, attrs, [type_of(x) for x in operands], addresses)()
     return out
+
+
+def from_code(
+    name: str,
+    shape: Callable[..., Type],
+    body: Compiled,
+    jvp: Callable[..., int | None] | None = None,
+    vjp: Callable[..., Any] | None = None,
+    flops: Callable[..., float] = Routine.flops,
+    **facts: Any,
+) -> Routine:
+    """A routine that Python, too, computes by its machine code."""
+
+    def computed(attrs: Sequence[int], *arrays: np.ndarray) -> np.ndarray:
+        return run(body, shape(attrs, *map(type_of, arrays)), attrs, *arrays)
+
+    return define(Routine(name, shape, computed, jvp, vjp, flops, compiled=body, **facts))

@@ -22,10 +22,9 @@ import numpy as np
 from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.matrices import add, need
-from ckad.rules.routines.memory import compiled, copy, doubles, integers, run
+from ckad.rules.routines.memory import compiled, copy, doubles, from_code, integers
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Routine, define
-from ckad.tape.types import DType, Type, type_of
+from ckad.tape.types import DType, Type
 
 Contributions = Sequence[int | None]
 
@@ -128,20 +127,13 @@ def _lagged_flops(attrs: Sequence[int], first: Type, second: Type) -> float:
 _LAGGED = compiled(_lagged, lambda attrs, *types: 0, calls_blas=False)
 
 
-def _run_lagged(attrs: Sequence[int], *arrays: np.ndarray) -> np.ndarray:
-    return run(_LAGGED, _lagged_shape(attrs, *map(type_of, arrays)), attrs, *arrays)
-
-
-lagged = define(
-    Routine(
-        "lagged",
-        _lagged_shape,
-        _run_lagged,
-        jvp=_lagged_jvp,
-        vjp=_lagged_vjp,
-        flops=_lagged_flops,
-        compiled=_LAGGED,
-    )
+lagged = from_code(
+    "lagged",
+    _lagged_shape,
+    _LAGGED,
+    jvp=_lagged_jvp,
+    vjp=_lagged_vjp,
+    flops=_lagged_flops,
 )
 
 # --- recurrences ---------------------------------------------------------------------------------
@@ -238,18 +230,11 @@ def _recurrence_vjp(
 _RECURRENCE = compiled(_recurrence, lambda attrs, *types: 0, calls_blas=False)
 
 
-def _run_recurrence(attrs: Sequence[int], *arrays: np.ndarray) -> np.ndarray:
-    return run(_RECURRENCE, _recurrence_shape(attrs, *map(type_of, arrays)), attrs, *arrays)
-
-
-recurrence = define(
-    Routine(
-        "recurrence",
-        _recurrence_shape,
-        _run_recurrence,
-        jvp=_recurrence_jvp,
-        vjp=_recurrence_vjp,
-        flops=lambda attrs, a, p: 2.0 * a.size * p.size,
-        compiled=_RECURRENCE,
-    )
+recurrence = from_code(
+    "recurrence",
+    _recurrence_shape,
+    _RECURRENCE,
+    jvp=_recurrence_jvp,
+    vjp=_recurrence_vjp,
+    flops=lambda attrs, a, p: 2.0 * a.size * p.size,
 )

@@ -19,9 +19,8 @@ import numpy as np
 
 from ckad.errors import TapeError
 from ckad.kernel import kernel
-from ckad.rules.routines.memory import compiled, copy, doubles, integers, run
-from ckad.tape.routines import Routine, define
-from ckad.tape.types import DType, Type, type_of
+from ckad.rules.routines.memory import compiled, copy, doubles, from_code, integers
+from ckad.tape.types import DType, Type
 
 #: Laws: in [0, 1), between bounds, one of ``b`` integers from ``a`` on, of a mean and a scale.
 UNIT, BETWEEN, INTEGER, NORMAL, EXPONENTIAL, BY_RATE, CIRCULAR = range(7)
@@ -294,8 +293,4 @@ def _shape(attrs: Sequence[int], *types: Type) -> Type:
 _COMPILED = compiled(_single, lambda attrs, *types: 0, calls_blas=False)
 
 
-def _run(attrs: Sequence[int], *arrays: np.ndarray) -> np.ndarray:
-    return run(_COMPILED, _shape(attrs, *map(type_of, arrays)), attrs, *arrays)
-
-
-single = define(Routine("single", _shape, _run, compiled=_COMPILED))
+single = from_code("single", _shape, _COMPILED)

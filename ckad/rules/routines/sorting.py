@@ -15,9 +15,8 @@ import numpy as np
 
 from ckad.kernel import kernel
 from ckad.rules.routines.dense.matrices import need
-from ckad.rules.routines.memory import compiled, copy, doubles, integers, run
-from ckad.tape.routines import Routine, define
-from ckad.tape.types import DType, Type, type_of
+from ckad.rules.routines.memory import compiled, copy, doubles, from_code, integers
+from ckad.tape.types import DType, Type
 
 #: Elements that are sorted by insertion.
 _RUN = 8
@@ -121,8 +120,4 @@ def _flops(attrs: Sequence[int], x: Type) -> float:
 _ORDER = compiled(_body, lambda attrs, x: 24 * x.shape[1], calls_blas=False)
 
 
-def _run_order(attrs: Sequence[int], x: np.ndarray) -> np.ndarray:
-    return run(_ORDER, _shape(attrs, type_of(x)), attrs, x)
-
-
-order = define(Routine("order", _shape, _run_order, flops=_flops, compiled=_ORDER))
+order = from_code("order", _shape, _ORDER, flops=_flops)

@@ -7,17 +7,16 @@ products are closed under derivatives: each is linear in each of its operands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.matrices import add, need
-from ckad.rules.routines.memory import compiled, doubles, integers, naturals, run
+from ckad.rules.routines.memory import compiled, doubles, from_code, integers, naturals
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Compiled, Routine, define
-from ckad.tape.types import DType, Type, type_of
+from ckad.tape.types import DType, Type
 
 #: Places as unsigned numbers: Numba then looks for no negative ones.
 _U = np.uint64
@@ -46,15 +45,6 @@ def check(name: str, floats: Sequence[Type], *indices: Type) -> None:
 def check_pattern(name: str, m: int, nnz: int, indptr: Type, indices: Type) -> None:
     need(indptr.size == (m + 2) // 2, f"{name}: indptr {indptr} of {m} rows")
     need(indices.size == (nnz + 1) // 2, f"{name}: indices {indices} of {nnz} elements")
-
-
-def evaluated(body: Compiled, shape: Callable[..., Type]) -> Callable[..., np.ndarray]:
-    """How Python computes a routine: by its machine code."""
-
-    def computed(attrs: Sequence[int], *arrays: np.ndarray) -> np.ndarray:
-        return run(body, shape(attrs, *map(type_of, arrays)), attrs, *arrays)
-
-    return computed
 
 
 # --- A X, and A^T X ------------------------------------------------------------------------------
@@ -167,16 +157,13 @@ def _dot_flops(attrs: Sequence[int], data: Type, x: Type, *where: Type) -> float
     return 2.0 * data.size * x.shape[1]
 
 
-dot = define(
-    Routine(
-        "sparse_dot",
-        _dot_shape,
-        evaluated(_DOT, _dot_shape),
-        jvp=_dot_jvp,
-        vjp=_dot_vjp,
-        flops=_dot_flops,
-        compiled=_DOT,
-    )
+dot = from_code(
+    "sparse_dot",
+    _dot_shape,
+    _DOT,
+    jvp=_dot_jvp,
+    vjp=_dot_vjp,
+    flops=_dot_flops,
 )
 
 # --- elements of U V^T ---------------------------------------------------------------------------
@@ -233,16 +220,13 @@ def _sampled_vjp(
     return product(b, ct, v, where, (0, m, n)), product(b, ct, u, where, (1, m, n)), None, None
 
 
-sampled = define(
-    Routine(
-        "sparse_sampled",
-        _sampled_shape,
-        evaluated(_SAMPLED, _sampled_shape),
-        jvp=_sampled_jvp,
-        vjp=_sampled_vjp,
-        flops=lambda attrs, u, v, *where: 2.0 * attrs[2] * u.shape[1],
-        compiled=_SAMPLED,
-    )
+sampled = from_code(
+    "sparse_sampled",
+    _sampled_shape,
+    _SAMPLED,
+    jvp=_sampled_jvp,
+    vjp=_sampled_vjp,
+    flops=lambda attrs, u, v, *where: 2.0 * attrs[2] * u.shape[1],
 )
 
 # --- both cotangents of A x in one pass ----------------------------------------------------------
@@ -345,15 +329,12 @@ def _pulled_alone(
     return b.reshape_to(product(b, data, ct, where, turned(attrs)), (b.type(x).size,))
 
 
-pulled = define(
-    Routine(
-        "sparse_pulled",
-        _pulled_shape,
-        evaluated(_PULLED, _pulled_shape),
-        jvp=_pulled_jvp,
-        vjp=_pulled_vjp,
-        flops=lambda attrs, data, *types: 3.0 * data.size,
-        alone=_pulled_alone,
-        compiled=_PULLED,
-    )
+pulled = from_code(
+    "sparse_pulled",
+    _pulled_shape,
+    _PULLED,
+    jvp=_pulled_jvp,
+    vjp=_pulled_vjp,
+    flops=lambda attrs, data, *types: 3.0 * data.size,
+    alone=_pulled_alone,
 )

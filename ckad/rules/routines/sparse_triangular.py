@@ -10,18 +10,17 @@ import numpy as np
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.lapack import SINGULAR
 from ckad.rules.routines.dense.matrices import add, need
-from ckad.rules.routines.memory import compiled, copy, doubles, integers, naturals
+from ckad.rules.routines.memory import compiled, copy, doubles, from_code, integers, naturals
 from ckad.rules.routines.sparse import (
     Contributions,
     check,
     check_pattern,
-    evaluated,
     product,
     samples,
     turned,
 )
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Routine, define, named
+from ckad.tape.routines import named
 from ckad.tape.types import Type
 
 _SINGULAR = 1
@@ -115,13 +114,10 @@ def solution_rules(
 
 
 _TRIANGULAR = compiled(_solve_triangular, lambda attrs, *types: 0, {_SINGULAR: SINGULAR})
-triangular = define(
-    Routine(
-        "sparse_triangular",
-        _triangular_shape,
-        evaluated(_TRIANGULAR, _triangular_shape),
-        flops=lambda attrs, data, x, *where: 2.0 * data.size * x.shape[1],
-        compiled=_TRIANGULAR,
-        **solution_rules("sparse_triangular", turned, 3),
-    )
+triangular = from_code(
+    "sparse_triangular",
+    _triangular_shape,
+    _TRIANGULAR,
+    flops=lambda attrs, data, x, *where: 2.0 * data.size * x.shape[1],
+    **solution_rules("sparse_triangular", turned, 3),
 )

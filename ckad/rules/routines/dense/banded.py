@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.lapack import turned
-from ckad.rules.routines.dense.matrices import add, matrices, need, part, placed, type_of_array
+from ckad.rules.routines.dense.matrices import add, matrices, need, part, placed
 from ckad.rules.routines.memory import (
     HEAD,
     compiled,
     copy,
     doubles,
     external,
+    from_code,
     integers,
     letters,
-    run,
     short_integers,
 )
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Failure, Routine, define
+from ckad.tape.routines import Attributes, Failure
 from ckad.tape.types import Type
-
-Attributes = Sequence[int]
 
 _dgttrf = external("dgttrf", 7)
 _dgbtrf = external("dgbtrf", 8)
@@ -120,16 +116,13 @@ def _of_factors(b: Builder, x: int, lower: int) -> int:
     return placed(b, x, (0, 0, 0), (batch, rows + lower + 1, n))
 
 
-banded_lu = define(
-    Routine(
-        "banded_lu",
-        _factors_shape,
-        lambda attrs, d: run(_FACTORED, _factors_shape(attrs, type_of_array(d)), attrs, d),
-        jvp=lambda b, tangents, out, d, attrs: _of_factors(b, tangents[0], attrs[0]),
-        vjp=lambda b, ct, out, d, attrs: (_of_diagonals(b, ct, attrs[0]),),
-        flops=lambda attrs, d: 4.0 * d.size * (attrs[0] + 1),
-        compiled=_FACTORED,
-    )
+banded_lu = from_code(
+    "banded_lu",
+    _factors_shape,
+    _FACTORED,
+    jvp=lambda b, tangents, out, d, attrs: _of_factors(b, tangents[0], attrs[0]),
+    vjp=lambda b, ct, out, d, attrs: (_of_diagonals(b, ct, attrs[0]),),
+    flops=lambda attrs, d: 4.0 * d.size * (attrs[0] + 1),
 )
 
 # banded(banded_lu(D), B [b, n, m]; l, u, transposed, singular) -> X with A X = B or A^T X = B;
@@ -308,14 +301,11 @@ def _banded_vjp(
     return _of_factors(b, of_diagonals, lower), of_right
 
 
-banded = define(
-    Routine(
-        "banded",
-        _banded_shape,
-        lambda attrs, f, x: run(_BANDED, type_of_array(x), attrs, f, x),
-        _banded_jvp,
-        _banded_vjp,
-        lambda attrs, f, x: 2.0 * x.size * f.shape[1],
-        compiled=_BANDED,
-    )
+banded = from_code(
+    "banded",
+    _banded_shape,
+    _BANDED,
+    _banded_jvp,
+    _banded_vjp,
+    lambda attrs, f, x: 2.0 * x.size * f.shape[1],
 )

@@ -5,8 +5,6 @@ Formulas of derivatives: I. Murray, "Differentiation of the Cholesky decompositi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.lapack import (
@@ -28,7 +26,6 @@ from ckad.rules.routines.dense.matrices import (
     matrix,
     need,
     square,
-    type_of_array,
 )
 from ckad.rules.routines.dense.triangles import divide
 from ckad.rules.routines.memory import (
@@ -37,16 +34,14 @@ from ckad.rules.routines.memory import (
     copy,
     doubles,
     external,
+    from_code,
     integers,
     letters,
-    run,
     short_integers,
 )
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Routine, define
+from ckad.tape.routines import Attributes
 from ckad.tape.types import Type
-
-Attributes = Sequence[int]
 
 _dpotrf = external("dpotrf", 5)
 _zpotrf = external("zpotrf", 5)
@@ -128,16 +123,13 @@ def _pulled(root: Matrix, ct: Matrix) -> Matrix:
     return _between_inverses(root, (root.H @ ct).lower(0.5, 0.0), 1)
 
 
-cholesky = define(
-    Routine(
-        "cholesky",
-        _cholesky_shape,
-        lambda attrs, a: run(_CHOLESKY, type_of_array(a), attrs, a),
-        jvp=_cholesky_jvp,
-        vjp=_cholesky_vjp,
-        flops=lambda attrs, a: (1 + attrs[0]) / 3 * a.size * a.shape[1],
-        compiled=_CHOLESKY,
-    )
+cholesky = from_code(
+    "cholesky",
+    _cholesky_shape,
+    _CHOLESKY,
+    jvp=_cholesky_jvp,
+    vjp=_cholesky_vjp,
+    flops=lambda attrs, a: (1 + attrs[0]) / 3 * a.size * a.shape[1],
 )
 
 
@@ -269,14 +261,11 @@ def _cholesky_pull_vjp(
     return (z @ inner.T - right).lower().plain().re, (x @ inner).lower().plain().re
 
 
-cholesky_pull = define(
-    Routine(
-        "cholesky_pull",
-        _cholesky_pull_shape,
-        lambda attrs, root, ct: run(_CHOLESKY_PULL, type_of_array(ct), attrs, root, ct),
-        _cholesky_pull_jvp,
-        _cholesky_pull_vjp,
-        lambda attrs, root, ct: 2 / 3 * root.size * root.shape[1],
-        compiled=_CHOLESKY_PULL,
-    )
+cholesky_pull = from_code(
+    "cholesky_pull",
+    _cholesky_pull_shape,
+    _CHOLESKY_PULL,
+    _cholesky_pull_jvp,
+    _cholesky_pull_vjp,
+    lambda attrs, root, ct: 2 / 3 * root.size * root.shape[1],
 )

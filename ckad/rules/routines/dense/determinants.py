@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ckad.kernel import kernel
@@ -19,7 +17,6 @@ from ckad.rules.routines.dense.matrices import (
     part,
     placed,
     square,
-    type_of_array,
 )
 from ckad.rules.routines.dense.systems import (
     inverse_times,
@@ -28,20 +25,11 @@ from ckad.rules.routines.dense.systems import (
     solved,
     substitute_unit,
 )
-from ckad.rules.routines.memory import (
-    HEAD,
-    compiled,
-    copy,
-    doubles,
-    integers,
-    run,
-)
+from ckad.rules.routines.memory import HEAD, compiled, copy, doubles, from_code, integers
 from ckad.tape.builder import Builder
 from ckad.tape.reasons import Reason
-from ckad.tape.routines import Routine, define
+from ckad.tape.routines import Attributes, Routine, define
 from ckad.tape.types import DType, Type
-
-Attributes = Sequence[int]
 
 # --- determinants by LU --------------------------------------------------------------------------
 
@@ -133,15 +121,12 @@ def _slogdet_vjp(b: Builder, ct: int, out: int, factors: int, attrs: Attributes)
     return (of_factors(b, (inverse * weight).stacked(is_complex)),)
 
 
-slogdet = define(
-    Routine(
-        "slogdet",
-        _slogdet_shape,
-        lambda attrs, f: run(_SLOGDET, _slogdet_shape(attrs, type_of_array(f)), attrs, f),
-        jvp=_slogdet_jvp,
-        vjp=_slogdet_vjp,
-        compiled=_SLOGDET,
-    )
+slogdet = from_code(
+    "slogdet",
+    _slogdet_shape,
+    _SLOGDET,
+    jvp=_slogdet_jvp,
+    vjp=_slogdet_vjp,
 )
 
 
@@ -222,16 +207,13 @@ def _det_vjp(
     return None, change.stacked(attrs[0])
 
 
-det = define(
-    Routine(
-        "det",
-        _det_shape,
-        lambda attrs, f, a: run(_DET, _det_shape(attrs, *map(type_of_array, (f, a))), attrs, f, a),
-        _det_jvp,
-        _det_vjp,
-        lambda attrs, f, a: 30.0 * a.shape[0] * a.shape[1],
-        compiled=_DET,
-    )
+det = from_code(
+    "det",
+    _det_shape,
+    _DET,
+    _det_jvp,
+    _det_vjp,
+    lambda attrs, f, a: 30.0 * a.shape[0] * a.shape[1],
 )
 
 
@@ -347,18 +329,11 @@ def _adjugate_vjp(
     return None, inverse_times(x, inner.H).H.stacked(attrs[0])
 
 
-def _adjugate_in_python(attrs: Attributes, *operands: np.ndarray) -> np.ndarray:
-    return run(_ADJUGATE, type_of_array(operands[1]), attrs, *operands)
-
-
-adjugate = define(
-    Routine(
-        "adjugate",
-        _adjugate_shape,
-        _adjugate_in_python,
-        _adjugate_jvp,
-        _adjugate_vjp,
-        lambda attrs, f, a: 2.0 * (1 + attrs[0]) * a.size * a.shape[1],
-        compiled=_ADJUGATE,
-    )
+adjugate = from_code(
+    "adjugate",
+    _adjugate_shape,
+    _ADJUGATE,
+    _adjugate_jvp,
+    _adjugate_vjp,
+    lambda attrs, f, a: 2.0 * (1 + attrs[0]) * a.size * a.shape[1],
 )

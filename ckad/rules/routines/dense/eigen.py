@@ -32,7 +32,6 @@ from ckad.rules.routines.dense.matrices import (
     matrix,
     part,
     square,
-    type_of_array,
 )
 from ckad.rules.routines.dense.spectral import NO_EIGENVALUES, below_nothing, first_rows
 from ckad.rules.routines.memory import (
@@ -41,15 +40,13 @@ from ckad.rules.routines.memory import (
     copy,
     doubles,
     external,
+    from_code,
     integers,
     letters,
-    run,
 )
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Failure, Routine, define
+from ckad.tape.routines import Attributes, Failure, Routine, define
 from ckad.tape.types import Type
-
-Attributes = Sequence[int]
 
 _dgeev = external("dgeev", 14)
 _zgeev = external("zgeev", 14)
@@ -147,16 +144,13 @@ def _eig_vjp(b: Builder, ct: int, out: int, a: int, attrs: Attributes) -> tuple[
     return ((of_matrix if attrs[0] else of_matrix.real).stacked(attrs[0]),)
 
 
-eig = define(
-    Routine(
-        "eig",
-        _eig_shape,
-        lambda attrs, a: run(_EIG, _eig_shape(attrs, type_of_array(a)), attrs, a),
-        _eig_jvp,
-        _eig_vjp,
-        lambda attrs, a: 25.0 * a.size * a.shape[1],
-        compiled=_EIG,
-    )
+eig = from_code(
+    "eig",
+    _eig_shape,
+    _EIG,
+    _eig_jvp,
+    _eig_vjp,
+    lambda attrs, a: 25.0 * a.size * a.shape[1],
 )
 
 
@@ -231,16 +225,13 @@ def _left_vectors_vjp(b: Builder, ct: int, out: int, v: int, attrs: Attributes) 
     return ((-(left @ (matrix(b, ct, 1).H @ left))).stacked(1),)
 
 
-left_vectors = define(
-    Routine(
-        "left_vectors",
-        _left_vectors_shape,
-        lambda attrs, v: run(_LEFT_VECTORS, type_of_array(v), attrs, v),
-        _left_vectors_jvp,
-        _left_vectors_vjp,
-        lambda attrs, v: 4.0 * v.size * v.shape[1],
-        compiled=_LEFT_VECTORS,
-    )
+left_vectors = from_code(
+    "left_vectors",
+    _left_vectors_shape,
+    _LEFT_VECTORS,
+    _left_vectors_jvp,
+    _left_vectors_vjp,
+    lambda attrs, v: 4.0 * v.size * v.shape[1],
 )
 
 # eig_values(eig(A)) -> [2 b, 1, n]

@@ -7,7 +7,6 @@ of n rows count as equal if they differ by at most ``closeness(n)`` of the large
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import IntEnum
 from functools import partial
 
@@ -24,14 +23,11 @@ from ckad.rules.routines.dense.matrices import (
     need,
     parted,
     square,
-    type_of_array,
 )
-from ckad.rules.routines.memory import compiled, doubles, integers, run
+from ckad.rules.routines.memory import compiled, doubles, from_code, integers
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Failure, Routine, define
+from ckad.tape.routines import Attributes, Failure, Routine, define
 from ckad.tape.types import Type
-
-Attributes = Sequence[int]
 
 
 class Divisor(IntEnum):
@@ -178,16 +174,13 @@ def _apart_vjp(b: Builder, ct: int, out: int, x: int, w: int, attrs: Attributes)
     return by_x, by_w.plain().re
 
 
-apart = define(
-    Routine(
-        "apart",
-        _apart_shape,
-        lambda attrs, x, w: run(_APART, type_of_array(x), attrs, x, w),
-        _apart_jvp,
-        _apart_vjp,
-        lambda attrs, x, w: 4.0 * x.size,
-        compiled=_APART,
-    )
+apart = from_code(
+    "apart",
+    _apart_shape,
+    _APART,
+    _apart_jvp,
+    _apart_vjp,
+    lambda attrs, x, w: 4.0 * x.size,
 )
 
 

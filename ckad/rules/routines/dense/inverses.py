@@ -6,17 +6,13 @@ problems whose variables separate", SIAM J. Numer. Anal. 10, 1973.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.matrices import add, flags, matrices, matrix, need
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Routine, define
+from ckad.tape.routines import Attributes, Routine, define
 from ckad.tape.types import Type
-
-Attributes = Sequence[int]
 
 # pinv(P [b, n, m], A [b, m, n]; complex) -> P, a mark: the pseudo-inverse of A
 

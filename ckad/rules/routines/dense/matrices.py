@@ -40,10 +40,6 @@ def flags(name: str, attrs: Sequence[int], n: int) -> None:
     need(fits, f"{name} with attributes {tuple(attrs)}")
 
 
-def type_of_array(x: np.ndarray) -> Type:
-    return Type(DType.F64 if x.dtype.kind == "f" else DType.I64, x.shape)
-
-
 # --- complex matrices in Python ------------------------------------------------------------------
 
 

@@ -6,8 +6,6 @@ algorithms for square, wide, and deep matrices", 2020.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.lapack import (
@@ -23,22 +21,12 @@ from ckad.rules.routines.dense.matrices import (
     matrices,
     matrix,
     need,
-    type_of_array,
 )
 from ckad.rules.routines.dense.triangles import divide
-from ckad.rules.routines.memory import (
-    HEAD,
-    compiled,
-    doubles,
-    external,
-    integers,
-    run,
-)
+from ckad.rules.routines.memory import HEAD, compiled, doubles, external, from_code, integers
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Routine, define
+from ckad.tape.routines import Attributes
 from ckad.tape.types import Type
-
-Attributes = Sequence[int]
 
 _dgeqrf = external("dgeqrf", 8)
 _dorgqr = external("dorgqr", 9)
@@ -130,14 +118,11 @@ def _qr_vjp(b: Builder, ct: int, out: int, a: int, attrs: Attributes) -> tuple[i
     return (divide(r, total.H, 0, 0).H.stacked(is_complex),)
 
 
-qr = define(
-    Routine(
-        "qr",
-        _qr_shape,
-        lambda attrs, a: run(_QR, _qr_shape(attrs, type_of_array(a)), attrs, a),
-        _qr_jvp,
-        _qr_vjp,
-        lambda attrs, a: 4.0 * (1 + attrs[0]) * a.size * a.shape[2],
-        compiled=_QR,
-    )
+qr = from_code(
+    "qr",
+    _qr_shape,
+    _QR,
+    _qr_jvp,
+    _qr_vjp,
+    lambda attrs, a: 4.0 * (1 + attrs[0]) * a.size * a.shape[2],
 )

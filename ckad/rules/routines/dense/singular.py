@@ -32,7 +32,6 @@ from ckad.rules.routines.dense.matrices import (
     need,
     part,
     placed,
-    type_of_array,
 )
 from ckad.rules.routines.memory import (
     HEAD,
@@ -40,15 +39,13 @@ from ckad.rules.routines.memory import (
     copy,
     doubles,
     external,
+    from_code,
     integers,
     letters,
-    run,
 )
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Failure, Routine, define
-from ckad.tape.types import Type
-
-Attributes = Sequence[int]
+from ckad.tape.routines import Attributes, Failure, Routine, define
+from ckad.tape.types import Type, type_of
 
 _dgesdd = external("dgesdd", 14)
 _zgesdd = external("zgesdd", 15)
@@ -174,16 +171,13 @@ def _factors_of(b: Builder, factors: int, a: int, attrs: Attributes) -> _Factors
     return _Factors(b, factors, (_U, *b.type(a).shape[1:], *attrs))
 
 
-svd = define(
-    Routine(
-        "svd",
-        _svd_shape,
-        lambda attrs, a: run(_SVD, _svd_shape(attrs, type_of_array(a)), attrs, a),
-        _svd_jvp,
-        _svd_vjp,
-        lambda attrs, a: 20.0 * a.size * min(a.shape[1:]),
-        compiled=_SVD,
-    )
+svd = from_code(
+    "svd",
+    _svd_shape,
+    _SVD,
+    _svd_jvp,
+    _svd_vjp,
+    lambda attrs, a: 20.0 * a.size * min(a.shape[1:]),
 )
 
 # singular(svd(A); which, m, n, full, complex) -> one of the factors: U (0), the singular values
@@ -205,7 +199,7 @@ def _singular_shape(attrs: Attributes, factors: Type) -> Type:
 
 
 def _singular(attrs: Attributes, factors: np.ndarray) -> np.ndarray:
-    shape, (which, m, n, full, _) = _singular_shape(attrs, type_of_array(factors)).shape, attrs
+    shape, (which, m, n, full, _) = _singular_shape(attrs, type_of(factors)).shape, attrs
     start = (0, _Sizes(m, n, full).of_s, _Sizes(m, n, full).of_v)[which]
     chosen = factors[: shape[0], 0, start : start + shape[1] * shape[2]]
     return chosen.reshape(shape).copy()

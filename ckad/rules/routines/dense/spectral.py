@@ -36,7 +36,6 @@ from ckad.rules.routines.dense.matrices import (
     part,
     placed,
     square,
-    type_of_array,
 )
 from ckad.rules.routines.memory import (
     HEAD,
@@ -44,15 +43,13 @@ from ckad.rules.routines.memory import (
     copy,
     doubles,
     external,
+    from_code,
     integers,
     letters,
-    run,
 )
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Failure, Routine, define
+from ckad.tape.routines import Attributes, Failure, Routine, define
 from ckad.tape.types import Type
-
-Attributes = Sequence[int]
 
 _dsyevd = external("dsyevd", 11)
 _zheevd = external("zheevd", 13)
@@ -137,16 +134,13 @@ def _eigh_vjp(b: Builder, ct: int, out: int, a: int, attrs: Attributes) -> tuple
     return ((lower.H if upper else lower).stacked(is_complex),)
 
 
-eigh = define(
-    Routine(
-        "eigh",
-        _eigh_shape,
-        lambda attrs, a: run(_EIGH, _eigh_shape(attrs, type_of_array(a)), attrs, a),
-        _eigh_jvp,
-        _eigh_vjp,
-        lambda attrs, a: 9.0 * a.size * a.shape[1],
-        compiled=_EIGH,
-    )
+eigh = from_code(
+    "eigh",
+    _eigh_shape,
+    _EIGH,
+    _eigh_jvp,
+    _eigh_vjp,
+    lambda attrs, a: 9.0 * a.size * a.shape[1],
 )
 
 

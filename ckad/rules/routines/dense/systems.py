@@ -9,8 +9,6 @@ forward and reverse mode algorithmic differentiation", 2008.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ckad.kernel import kernel
@@ -32,7 +30,6 @@ from ckad.rules.routines.dense.matrices import (
     part,
     placed,
     square,
-    type_of_array,
 )
 from ckad.rules.routines.memory import (
     HEAD,
@@ -40,15 +37,13 @@ from ckad.rules.routines.memory import (
     copy,
     doubles,
     external,
+    from_code,
     integers,
-    run,
     short_integers,
 )
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Routine, define
+from ckad.tape.routines import Attributes
 from ckad.tape.types import Type
-
-Attributes = Sequence[int]
 
 _dgetrf = external("dgetrf", 6)
 _zgetrf = external("zgetrf", 6)
@@ -105,16 +100,13 @@ def of_factors(b: Builder, x: int) -> int:
     return placed(b, x, (0, 0, 0), (batch, n + 1, m))
 
 
-lu = define(
-    Routine(
-        "lu",
-        _lu_shape,
-        lambda attrs, a: run(_LU, _lu_shape(attrs, type_of_array(a)), attrs, a),
-        jvp=lambda b, tangents, out, a, attrs: of_factors(b, tangents[0]),
-        vjp=lambda b, ct, out, a, attrs: (of_matrix(b, ct),),
-        flops=lambda attrs, a: 2 / 3 * (1 + attrs[0]) * a.size * a.shape[1],
-        compiled=_LU,
-    )
+lu = from_code(
+    "lu",
+    _lu_shape,
+    _LU,
+    jvp=lambda b, tangents, out, a, attrs: of_factors(b, tangents[0]),
+    vjp=lambda b, ct, out, a, attrs: (of_matrix(b, ct),),
+    flops=lambda attrs, a: 2 / 3 * (1 + attrs[0]) * a.size * a.shape[1],
 )
 
 # --- solutions by LU -----------------------------------------------------------------------------
@@ -225,16 +217,13 @@ def _lu_solve_vjp(
     return of_factors(b, change.stacked(is_complex)), of_right
 
 
-lu_solve = define(
-    Routine(
-        "lu_solve",
-        _lu_solve_shape,
-        lambda attrs, f, x: run(_LU_SOLVE, type_of_array(x), attrs, f, x),
-        jvp=_lu_solve_jvp,
-        vjp=_lu_solve_vjp,
-        flops=lambda attrs, f, x: 2.0 * (1 + attrs[1]) * x.size * x.shape[1],
-        compiled=_LU_SOLVE,
-    )
+lu_solve = from_code(
+    "lu_solve",
+    _lu_solve_shape,
+    _LU_SOLVE,
+    jvp=_lu_solve_jvp,
+    vjp=_lu_solve_vjp,
+    flops=lambda attrs, f, x: 2.0 * (1 + attrs[1]) * x.size * x.shape[1],
 )
 
 

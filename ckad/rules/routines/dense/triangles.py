@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ckad.rules.registry import Tangents
@@ -20,15 +18,12 @@ from ckad.rules.routines.dense.matrices import (
     matrices,
     matrix,
     square,
-    type_of_array,
 )
 from ckad.rules.routines.dense.systems import solution
-from ckad.rules.routines.memory import HEAD, compiled, copy, doubles, integers, run
+from ckad.rules.routines.memory import HEAD, compiled, copy, doubles, from_code, integers
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Routine, define
+from ckad.tape.routines import Attributes
 from ckad.tape.types import Type
-
-Attributes = Sequence[int]
 
 _SINGULAR = 1
 
@@ -108,16 +103,13 @@ def _triangular_vjp(
     return change.stacked(is_complex), of_right
 
 
-triangular = define(
-    Routine(
-        "triangular",
-        _triangular_shape,
-        lambda attrs, a, x: run(_TRIANGULAR, type_of_array(x), attrs, a, x),
-        jvp=_triangular_jvp,
-        vjp=_triangular_vjp,
-        flops=lambda attrs, a, x: (1.0 + attrs[3]) * x.size * x.shape[1],
-        compiled=_TRIANGULAR,
-    )
+triangular = from_code(
+    "triangular",
+    _triangular_shape,
+    _TRIANGULAR,
+    jvp=_triangular_jvp,
+    vjp=_triangular_vjp,
+    flops=lambda attrs, a, x: (1.0 + attrs[3]) * x.size * x.shape[1],
 )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ckad.rules.registry import Tangents
@@ -18,12 +16,10 @@ from ckad.rules.routines.dense.matrices import (
     square,
 )
 from ckad.rules.routines.dense.triangles import triangular
-from ckad.rules.routines.memory import HEAD, compiled, integers, run
+from ckad.rules.routines.memory import HEAD, compiled, from_code, integers
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Routine, define
+from ckad.tape.routines import Attributes, Routine, define
 from ckad.tape.types import DType, Type
-
-Attributes = Sequence[int]
 
 # lu_compact(A; complex) -> [b, n + 1, n]: U, and below its diagonal L, of A with its rows in the
 # order that the last row says
@@ -159,11 +155,8 @@ _EXCHANGED = compiled(
     },
     calls_blas=False,
 )
-exchanged = define(
-    Routine(
-        "exchanged",
-        _exchanged_shape,
-        lambda attrs, rows: run(_EXCHANGED, Type(DType.I64, rows.shape), attrs, rows),
-        compiled=_EXCHANGED,
-    )
+exchanged = from_code(
+    "exchanged",
+    _exchanged_shape,
+    _EXCHANGED,
 )

@@ -6,8 +6,6 @@ application to condition number estimation", 2009.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.functions.pade import (
@@ -42,14 +40,19 @@ from ckad.rules.routines.dense.matrices import (
     part,
     placed,
     square,
-    type_of_array,
 )
-from ckad.rules.routines.memory import HEAD, compiled, copy, doubles, integers, run, short_integers
+from ckad.rules.routines.memory import (
+    HEAD,
+    compiled,
+    copy,
+    doubles,
+    from_code,
+    integers,
+    short_integers,
+)
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Routine, define
+from ckad.tape.routines import Attributes
 from ckad.tape.types import Type
-
-Attributes = Sequence[int]
 
 # expm_parts(A [b, n, n]; complex) -> [b, 8 n + 2, n]: what pade.py keeps of each matrix. To
 # derivatives it is the matrix itself, in its first n rows (as the factors of systems.py).
@@ -95,16 +98,13 @@ def _of_parts(b: Builder, x: int) -> int:
     return placed(b, x, (0, 0, 0), (batch, BLOCKS * n + 2, n))
 
 
-expm_parts = define(
-    Routine(
-        "expm_parts",
-        _parts_shape,
-        lambda attrs, a: run(_PARTS, _parts_shape(attrs, type_of_array(a)), attrs, a),
-        jvp=lambda b, tangents, out, a, attrs: _of_parts(b, tangents[0]),
-        vjp=lambda b, ct, out, a, attrs: (_of_matrix(b, ct),),
-        flops=lambda attrs, a: 16.0 * (1 + attrs[0]) * a.size * a.shape[1],
-        compiled=_PARTS,
-    )
+expm_parts = from_code(
+    "expm_parts",
+    _parts_shape,
+    _PARTS,
+    jvp=lambda b, tangents, out, a, attrs: _of_parts(b, tangents[0]),
+    vjp=lambda b, ct, out, a, attrs: (_of_matrix(b, ct),),
+    flops=lambda attrs, a: 16.0 * (1 + attrs[0]) * a.size * a.shape[1],
 )
 
 # --- what is read of it ---------------------------------------------------------------------------
@@ -168,16 +168,13 @@ def _back(b: Builder, parts: int, z: Matrix, is_complex: int) -> int:
     return matrix(b, found, is_complex).H.stacked(is_complex)
 
 
-expm = define(
-    Routine(
-        "expm",
-        _read_shape,
-        lambda attrs, parts: run(_READ, _read_shape(attrs, type_of_array(parts)), attrs, parts),
-        _read_jvp,
-        _read_vjp,
-        lambda attrs, parts: float(parts.size / BLOCKS),
-        compiled=_READ,
-    )
+expm = from_code(
+    "expm",
+    _read_shape,
+    _READ,
+    _read_jvp,
+    _read_vjp,
+    lambda attrs, parts: float(parts.size / BLOCKS),
 )
 
 # expm_along(expm_parts(A), E [b, n, n]; complex) -> the derivative of exp at A along E
@@ -336,14 +333,11 @@ def _number(attrs: Attributes) -> tuple[int, ...]:
     return (along.number, *attrs)
 
 
-along = define(
-    Routine(
-        "expm_along",
-        _along_shape,
-        lambda attrs, parts, e: run(_ALONG, type_of_array(e), attrs, parts, e),
-        _along_jvp,
-        _along_vjp,
-        lambda attrs, parts, e: 40.0 * (1 + attrs[0]) * e.size * e.shape[1],
-        compiled=_ALONG,
-    )
+along = from_code(
+    "expm_along",
+    _along_shape,
+    _ALONG,
+    _along_jvp,
+    _along_vjp,
+    lambda attrs, parts, e: 40.0 * (1 + attrs[0]) * e.size * e.shape[1],
 )

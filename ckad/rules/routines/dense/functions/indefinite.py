@@ -3,7 +3,6 @@ which pivoting takes columns, by SciPy."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,10 +19,8 @@ from ckad.rules.routines.dense.matrices import (
 )
 from ckad.rules.routines.dense.systems import inverse_times
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Routine, define
+from ckad.tape.routines import Attributes, Routine, define
 from ckad.tape.types import DType, Type
-
-Attributes = Sequence[int]
 
 # ldl(A; lower, hermitian, complex) -> [b, 2 n + 1, n]: L with its rows as A has them, D, and the
 # order of rows in which L is a triangle. A is whole, A = L D L^T, or L D L^H of Hermitian ones.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ckad.rules.registry import Tangents
@@ -20,10 +18,8 @@ from ckad.rules.routines.dense.matrices import (
 )
 from ckad.rules.routines.dense.systems import inverse_times
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Routine, define
+from ckad.tape.routines import Attributes, Routine, define
 from ckad.tape.types import Type
-
-Attributes = Sequence[int]
 
 # polar(A [b, m, n]; complex) -> [b, m + n, n], m >= n: U, and P below it, A = U P, U^H U = 1,
 # P Hermitian with eigenvalues >= 0. Singular values that are equal do no harm.

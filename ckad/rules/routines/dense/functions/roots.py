@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -20,10 +19,8 @@ from ckad.rules.routines.dense.matrices import (
     square,
 )
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Routine, define
+from ckad.tape.routines import Attributes, Routine, define
 from ckad.tape.types import Type
-
-Attributes = Sequence[int]
 
 
 def _shape(attrs: Attributes, a: Type) -> Type:

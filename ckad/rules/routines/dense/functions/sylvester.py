@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -10,10 +9,8 @@ import numpy as np
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.matrices import flags, joined, matrices, matrix, need, parted, square
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Routine, define
+from ckad.tape.routines import Attributes, Routine, define
 from ckad.tape.types import Type
-
-Attributes = Sequence[int]
 
 # sylvester(A [b, n, n], B [b, m, m], Q [b, n, m]; complex) -> X with A X + X B = Q
 
