@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from ckad.tracebacks import trimmed
 from ckad.transforms.attempts import met_by_handlers
 from ckad.transforms.call import Call, compiled
 from ckad.transforms.gradients import Gradient
+from ckad.transforms.layout import Layout
 from ckad.transforms.returns import returning, write_back
 from ckad.transforms.reuse import Transformed, shown_as
 
@@ -57,11 +57,9 @@ def jvp(
     _check_sequence("primals", primals)
     _check_sequence("tangents", tangents)
     if isinstance(fun, Gradient) and returns is None and not fun.has_aux:
-        options = replace(
-            fun.options, engine=fun.options.engine if engine == "auto" else engine,
-            progress=progress, check_finite=check_finite, threads=threads or fun.options.threads,
-        )  # fmt: skip
-        return _pushed_gradient(replace(fun, options=options), tuple(primals), tuple(tangents))
+        fun = fun.told(options)
+        call, _, layout = fun.prepare(tuple(primals), {})
+        return _pushed_gradient(fun, call, layout, tuple(tangents))
     return _pushed(Call(returning(fun, returns), tuple(primals), {}, options), tuple(tangents))
 
 
@@ -83,7 +81,10 @@ def linearize(
     >>> print(out, pushforward(2.0), pushforward(3.0))
     1.0 2.0 3.0
     """
-    call = Call(fun, primals, {}, Options(engine=engine, threads=threads))
+    options = Options(engine=engine, threads=threads)
+    if isinstance(fun, Gradient) and not fun.has_aux:
+        return _linear_gradient(fun.told(options), primals)
+    call = Call(fun, primals, {}, options)
     out = call.results(call.run(call.primal))
     call.kept()
 
@@ -91,6 +92,17 @@ def linearize(
         return _pushed(call, tangents)[1]
 
     return out, shown_as("pushforward of {}", fun, pushforward)
+
+
+def _linear_gradient(fun: Gradient, primals: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
+    call, tape, layout = fun.prepare(primals, {})
+    out = fun.shown(call, layout, call.run(tape))
+    call.kept()
+
+    def pushforward(*tangents: Any) -> Any:
+        return _pushed_gradient(fun, call, layout, tangents)[1]
+
+    return out, shown_as("pushforward of the gradient of {}", fun, pushforward)
 
 
 def _pushed(call: Call, tangents: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -106,10 +118,9 @@ def _pushed(call: Call, tangents: tuple[Any, ...]) -> tuple[Any, Any]:
 
 
 def _pushed_gradient(
-    fun: Gradient, primals: tuple[Any, ...], tangents: tuple[Any, ...]
+    fun: Gradient, call: Call, layout: Layout, tangents: tuple[Any, ...]
 ) -> tuple[Any, Any]:
     """Value and gradient, and the tangents of both."""
-    call, _, layout = fun.prepare(primals, {})
     moving = tuple(moving_inputs(call))
     directions = match_tangents(call, tangents, list(moving))
     about = layout.wrt, moving, len(call.tape.inputs)

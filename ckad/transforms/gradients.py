@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ckad.loops.progress import Shown
 from ckad.passes import pipeline
 from ckad.place import at_place
 from ckad.tape.tape import Tape
+from ckad.tape.types import Type
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
 from ckad.transforms.attempts import met_by_handlers
@@ -174,6 +175,16 @@ class Gradient(Transformed):
     def __repr__(self) -> str:
         return f"<{self.WHAT} of {self.__name__} by argument {self.argnums}>"
 
+    def told(self, options: Options) -> Self:
+        """The same, with what was asked for of a derivative of it."""
+        own, default = self.options, Options()
+        asked = {
+            field.name: getattr(options, field.name)
+            for field in fields(options)
+            if getattr(options, field.name) != getattr(default, field.name)
+        }
+        return replace(self, options=replace(own, **{"resume": None, "progress": False, **asked}))
+
     def prepare(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Call, Tape, Layout]:
         """The call, the tape of (outputs, gradients), where the gradients belong."""
         numbers = self._numbers(len(args))
@@ -279,6 +290,10 @@ def vjp(
     [1. 9.] [ 2. 60.]
     """
     options = Options(memory, schedule, engine, progress, check_finite, threads, resume)
+    if isinstance(fun, GradientAlone) and returns is None:
+        found = _of_gradient(fun.told(options), primals)
+        if found is not None:
+            return found
     call = Call(returning(fun, returns), primals, {}, options)
     layout = layout_of(call, range(len(primals)), False)
     outputs = call.results(call.run(call.primal))
@@ -286,22 +301,50 @@ def vjp(
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
         leaves, tree = trees.flatten(cotangent)
-        cts = _match(call, leaves, tree)
-        seeds = [k for k, t in enumerate(call.tape.output_types) if t.is_float]
+        types = call.tape.output_types
+        cts = _match(call.name, types, call.recording.out_tree, leaves, tree)
+        seeds = [k for k, t in enumerate(types) if t.is_float]
         tape = call.made(pipeline.pullback, layout.wrt)
         return tuple(layout.structured(call.run(tape, [cts[k] for k in seeds], pullback=True)))
 
     return outputs, shown_as("pullback of {}", fun, pullback)
 
 
-def _match(call: Call, leaves: list[Any], tree: trees.Treedef) -> list[Any]:
+def _of_gradient(
+    fun: GradientAlone, primals: Sequence[Any]
+) -> tuple[Any, Callable[[Any], tuple[Any, ...]]] | None:
+    """`vjp` of a gradient, in one reverse sweep: second derivatives are symmetric, so it is the
+    gradient by the primals of the tangent in the cotangent's direction. None if that is complex."""
+    call, tape, by = fun.prepare(primals, {})
+    layout = layout_of(call, range(len(primals)), False)
+    if fun.has_aux or any(layout.imaginary):
+        return None
+    gradient = fun.shown(call, by, call.run(tape))
+    like = trees.flatten(gradient)[1]
+    types = [call.tape.input_types[k] for k in by.wrt]
+    call.kept()
+
+    def pullback(cotangent: Any) -> tuple[Any, ...]:
+        cts = _match(f"the gradient of {call.name}", types, like, *trees.flatten(cotangent))
+        product = call.made(pipeline.hvp, layout.wrt, by.wrt)
+        return tuple(layout.structured(call.run(product, cts, pullback=True)))
+
+    return gradient, shown_as("pullback of the gradient of {}", fun, pullback)
+
+
+def _match(
+    name: str,
+    types: Sequence[Type],
+    out_tree: trees.Treedef,
+    leaves: list[Any],
+    tree: trees.Treedef,
+) -> list[Any]:
     """Cotangents in the shapes and dtypes of the outputs, or an error that says what differs."""
-    types, out_tree = call.tape.output_types, call.recording.out_tree
     if trees.of_numbers(tree) != trees.of_numbers(out_tree):
         raise DifferentiationError(
             at_place(
                 f"the cotangent has the structure {trees.describe(tree)}; pass one like the result "
-                f"of {call.name}, {trees.describe(out_tree)}."
+                f"of {name}, {trees.describe(out_tree)}."
             )
         )
     for leaf, type in zip(leaves, types, strict=True):
@@ -309,7 +352,7 @@ def _match(call: Call, leaves: list[Any], tree: trees.Treedef) -> list[Any]:
         if shape != type.shape:
             raise DifferentiationError(
                 at_place(
-                    f"a cotangent has shape {shape}; the result of {call.name} has shape "
+                    f"a cotangent has shape {shape}; the result of {name} has shape "
                     f"{type.shape} there. Pass an array of that shape."
                 )
             )

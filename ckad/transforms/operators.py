@@ -39,8 +39,8 @@ def linear_operator(
     ``matmat`` and ``rmatmat`` put several columns through one sweep. No matrix is formed; SciPy's
     ``lsqr``, ``lsmr``, ``cg``, ``gmres``, ``eigsh`` and ``svds`` take it as it is.
 
-    Of ``ckad.grad(f)`` it is the Hessian of ``f``, whose products are those of `hvp`, within the
-    budget that ``grad`` was given.
+    Of ``ckad.grad(f)`` it is the Hessian of ``f``, whose products are those of `hvp`. A budget that
+    is not given here is that of ``grad``.
 
     Args:
         fun: takes one float array, returns one.
@@ -69,9 +69,10 @@ def linear_operator(
             )
         )
     x = np.array(x)
-    made = _second(fun, x) if isinstance(fun, GradientAlone) else None
+    options = Options(memory, schedule, engine, threads=threads)
+    made = _second(fun.told(options), x) if isinstance(fun, GradientAlone) else None
     if made is None:
-        made = _first(fun, x, Options(memory, schedule, engine, threads=threads))
+        made = _first(fun, x, options)
     forward, reverse = made
     return LinearOperator(
         (reverse.rows.size, forward.rows.size),

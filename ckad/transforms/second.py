@@ -20,7 +20,7 @@ from ckad.tracebacks import trimmed
 from ckad.transforms.attempts import met_by_handlers
 from ckad.transforms.call import Call, positions
 from ckad.transforms.forward import match_tangents, moving_inputs
-from ckad.transforms.gradients import Gradient
+from ckad.transforms.gradients import Gradient, GradientAlone
 from ckad.transforms.lanes import in_lanes
 from ckad.transforms.layout import layout_of
 from ckad.transforms.reuse import titled
@@ -77,7 +77,18 @@ def jacobian(
     @met_by_handlers
     def compute(*args: Any, **kwargs: Any) -> Any:
         at = _position(argnums, len(args))
-        if sparse or pattern is not None:
+        is_sparse = sparse or pattern is not None
+        by = _gradient_by(fun, args, at)
+        if by is not None and (by == at or not is_sparse):
+            of, own = fun.fun, fun.told(options).options
+            if is_sparse:
+                return sparse_hessian(of, args, kwargs, at, pattern, own)
+            given = [
+                np.asarray(x) if n in (by, at) and not isinstance(x, Tracer) else x
+                for n, x in enumerate(args)
+            ]
+            return _second(of, given, kwargs, own, by, at)
+        if is_sparse:
             return sparse_jacobian(fun, args, kwargs, at, mode, pattern, options)
 
         x = _array(args[at], f"argument {at}")
@@ -130,6 +141,22 @@ def jacrev(
     """
     options = {"memory": memory, "schedule": schedule, "engine": engine, "threads": threads}
     return jacobian(fun, argnums, "rev", **options)  # type: ignore[arg-type]
+
+
+def _gradient_by(fun: Any, args: Sequence[Any], at: int) -> int | None:
+    """By which argument ``fun`` is a gradient whose change with argument ``at`` is a Hessian: it is
+    derived as that, in one reverse sweep after one forward with tangents."""
+    if not isinstance(fun, GradientAlone) or fun.has_aux or not isinstance(fun.argnums, int):
+        return None
+    if not -len(args) <= fun.argnums < len(args):
+        return None
+    by = fun.argnums % len(args)
+    real = all(
+        isinstance(x, (Tracer, np.ndarray, np.floating, float)) and not trees.is_complex(x)
+        and not trees.is_record(x)
+        for x in (args[by], args[at])
+    )  # fmt: skip
+    return by if real else None
 
 
 def _position(argnums: Any, n_args: int) -> int:

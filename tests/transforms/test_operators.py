@@ -1,6 +1,7 @@
 """Operators for SciPy, Gauss-Newton products, Taylor tests, and transformations of each other."""
 
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -266,3 +267,54 @@ def test_sparse_derivatives_of_loops(step):
 def test_what_is_refused(what, said):
     with pytest.raises(DifferentiationError, match=said):
         what(X)
+
+
+def _long(x, scale):
+    for _ in range(400):
+        x = x + 0.01 * scale * np.sin(np.roll(x, 1)) * x
+    return np.sum(x**2) * scale
+
+
+_X, _V, _S = np.linspace(-1.0, 1.0, 6), np.cos(np.arange(6.0)), 0.7
+_GRADIENT = ckad.grad(_long, engine="vm")
+
+
+@cache
+def _full():
+    return ckad.hessian(_long, engine="vm")(_X, _S)
+
+
+@cache
+def _mixed():
+    return ckad.jvp(_GRADIENT, (_X, _S), (0.0 * _X, 1.0))[1]
+
+
+@pytest.mark.parametrize(
+    ("derivative", "expected"),
+    [
+        (lambda g, o: ckad.jacobian(g, **o)(_X, _S), lambda: _full()),
+        (lambda g, o: ckad.jacobian(g, 1, **o)(_X, _S), lambda: _mixed()),
+        (lambda g, o: ckad.jacobian(g, sparse=True, **o)(_X, _S).toarray(), lambda: _full()),
+        (lambda g, o: ckad.vjp(g, _X, _S, **o)[1](_V)[0], lambda: _full() @ _V),
+        (lambda g, o: ckad.vjp(g, _X, _S, **o)[1](_V)[1], lambda: _mixed() @ _V),
+        (
+            lambda g, o: ckad.linearize(_within(g, o), _X, _S)[1](_V, 1.0),
+            lambda: _full() @ _V + _mixed(),
+        ),
+        (lambda g, o: ckad.linear_operator(_alone(g), _X, **o) @ _V, lambda: _full() @ _V),
+    ],
+    ids=["jacobian", "mixed", "sparse", "vjp", "vjp_second", "linearize", "linear_operator"],
+)
+def test_derivatives_of_gradients_are_within_the_budget(derivative, expected):
+    budget = {"memory": "30 KB"}  # all steps take 60
+    assert np.allclose(derivative(_GRADIENT, budget), expected(), rtol=1e-10)
+    with pytest.raises(BudgetError):
+        derivative(_GRADIENT, {"memory": 1000})
+
+
+def _within(gradient, options):
+    return ckad.grad(gradient.fun, engine="vm", **options)
+
+
+def _alone(gradient):
+    return ckad.grad(lambda x: gradient.fun(x, _S), engine="vm")

@@ -1,5 +1,8 @@
 """Sparse Jacobians and Hessians: the elements of dense ones, from a few products."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -209,3 +212,14 @@ def test_colours_of_a_hessian_are_the_products_that_it_takes():
         return np.sum(x**4) + x[0] ** 2 * np.sum(x[1:] ** 2)
 
     assert ckad.sparsity(arrow, order=2)(np.ones(50)).colours == (2, 2)
+
+
+def test_the_first_sparse_matrix_of_a_process_has_its_methods():
+    text = (
+        "import numpy as np, ckad\n"
+        "first = ckad.jacobian(lambda x: x[1:] * x[:-1], sparse=True)\n"
+        "print(ckad.jit(lambda x: first(x).toarray(), engine='vm')(np.ones(3)).tolist())\n"
+    )
+    command = [sys.executable, "-c", text]
+    told = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert told.stdout == "[[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]\n", told.stderr

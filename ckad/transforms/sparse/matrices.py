@@ -15,7 +15,7 @@ from ckad.loops.driver import Options
 from ckad.passes import pipeline
 from ckad.patterns import Pattern
 from ckad.place import at_place
-from ckad.trace.values.sparse import Sparse
+from ckad.trace.primitives import sparse as traced_sparse
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
 from ckad.transforms.call import Call
@@ -99,7 +99,7 @@ def _matrix(call: Call, recipe: Recipe, product: Any, about: Any, of: Any) -> An
     (found,) = in_lanes(call, product, about, [seeds])
     elements = recipe.elements(found)
     if isinstance(elements, Tracer):
-        return Sparse(recipe.pattern, elements)
+        return traced_sparse.matrix(recipe.pattern, elements)
     return recipe.pattern.csr(elements)
 
 

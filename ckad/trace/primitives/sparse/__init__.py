@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ckad.patterns import Pattern
 from ckad.trace import dispatch
+from ckad.trace.values.sparse import Sparse
+from ckad.trace.values.tracer import Tracer
 
 #: The modules that hold rows of the table; they import SciPy.
 _MODULES = (
@@ -24,12 +27,23 @@ _MODULES = (
 
 def _derived(key: Any) -> dispatch.Function | None:
     """The row of ``key``, once the modules are there."""
-    if not _loaded:
-        _loaded.append(True)
-        for name in _MODULES:
-            importlib.import_module(f"{__name__}.{name}")
-        return dispatch.cell(key, dispatch.SPARSE)
-    return None
+    return dispatch.cell(key, dispatch.SPARSE) if _load() else None
+
+
+def _load() -> bool:
+    """Import the modules; whether they were not there yet."""
+    if _loaded:
+        return False
+    _loaded.append(True)
+    for name in _MODULES:
+        importlib.import_module(f"{__name__}.{name}")
+    return True
+
+
+def matrix(pattern: Pattern, numbers: Tracer) -> Sparse:
+    """A traced matrix, with its methods, which those modules give it."""
+    _load()
+    return Sparse(pattern, numbers)
 
 
 def _matrix(name: str) -> dispatch.Function:
