@@ -19,13 +19,12 @@ from ckad.rules.routines.memory import (
     compiled,
     doubles,
     external,
+    from_code,
     integers,
     letters,
     short_integers,
 )
-from ckad.rules.routines.sparse import evaluated
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Routine, define
 from ckad.tape.types import DType, Type
 
 Attributes = Sequence[int]
@@ -151,16 +150,13 @@ def _dot_vjp(
 
 
 _DOT = compiled(_dot, lambda attrs, *types: 0)
-dot = define(
-    Routine(
-        "bounded_dot",
-        _dot_shape,
-        evaluated(_DOT, _dot_shape),
-        jvp=_dot_jvp,
-        vjp=_dot_vjp,
-        flops=lambda attrs, a, x, *bounds: 1.0 * a.size * x.shape[1],
-        compiled=_DOT,
-    )
+dot = from_code(
+    "bounded_dot",
+    _dot_shape,
+    _DOT,
+    jvp=_dot_jvp,
+    vjp=_dot_vjp,
+    flops=lambda attrs, a, x, *bounds: 1.0 * a.size * x.shape[1],
 )
 
 # --- elements of U V^T ---------------------------------------------------------------------------
@@ -225,14 +221,11 @@ def _sampled_vjp(
 
 
 _SAMPLED = compiled(_sample, lambda attrs, *types: 0)
-sampled = define(
-    Routine(
-        "bounded_sampled",
-        _sampled_shape,
-        evaluated(_SAMPLED, _sampled_shape),
-        jvp=_sampled_jvp,
-        vjp=_sampled_vjp,
-        flops=lambda attrs, u, v, *bounds: 1.0 * u.size * v.shape[0],
-        compiled=_SAMPLED,
-    )
+sampled = from_code(
+    "bounded_sampled",
+    _sampled_shape,
+    _SAMPLED,
+    jvp=_sampled_jvp,
+    vjp=_sampled_vjp,
+    flops=lambda attrs, u, v, *bounds: 1.0 * u.size * v.shape[0],
 )

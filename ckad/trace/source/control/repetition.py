@@ -279,7 +279,8 @@ class _While:
 
     def goes_on(self) -> bool | Tracer:
         self.frame.line = self.node.lineno
-        return tested(self.frame, self.node.test)
+        verdict: bool | Tracer = tested(self.frame, self.node.test)
+        return verdict
 
     def step(self, _: Any = None) -> Flow | None:
         flow: Flow | None = run_block(self.frame, self.node.body)
