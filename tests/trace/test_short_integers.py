@@ -291,3 +291,14 @@ def test_a_dtype_may_be_named_by_its_letter():
         return np.sum(u[places] * np.arange(3.0))
 
     np.testing.assert_array_equal(ckad.grad(picked, engine="vm")(np.ones(3)), [2.0, 1.0, 0.0])
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint32, np.int64])
+def test_powers_wrap_around_whatever_the_exponent(engine, dtype):
+    base = np.array([3, 7, 2, 0, 1, 113, 6, 5], dtype)
+    exponent = np.array([241, 128, 200, 255, 254, 127, 64, 0], np.uint8).astype(dtype)
+    found = ckad.jit(lambda x, n: (x**n, x**200, 3**n), engine=engine)(base, exponent)
+    for power, wanted in zip(found, (base**exponent, base**200, 3**exponent), strict=True):
+        np.testing.assert_array_equal(power, wanted)
+        assert power.dtype == wanted.dtype

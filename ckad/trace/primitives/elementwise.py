@@ -16,6 +16,7 @@ from ckad.tape.ops import Op
 from ckad.tape.types import DType
 from ckad.trace.arrays import Array, Casting
 from ckad.trace.dispatch import put
+from ckad.trace.integers import powers
 from ckad.trace.integers.affine import is_at_least
 from ckad.trace.memory.context import current
 from ckad.trace.memory.layout import plain_layout
@@ -292,16 +293,6 @@ register(np.ldexp, lambda x, n: x * np.exp2(astype(n, x.dtype)))
 # --- powers ------------------------------------------------------------------------------------
 
 
-def _integer_power(x: Tracer, n: int) -> Tracer:
-    """Repeated squaring; n >= 0."""
-    result, square = constant_like(x, 1), x
-    while n:
-        result = result * square if n & 1 else result
-        n >>= 1
-        square = square * square if n else square
-    return result
-
-
 def _is_float(x: Any) -> bool:
     return isinstance(x, Tracer) and x.type.is_float
 
@@ -314,34 +305,9 @@ def _power(x: Any, y: Any, dtype: Any = None, where: Any = True, **options: Any)
     refuse_options(np.power, options)
     base, exponent = _harmless(np.power, operands(np.power, (x, y), dtype), where)
     if base.type.dtype is DType.I64:
-        return _finish(_result((x, y), _power_of_integers(base, y)), out, where, casting)
+        stops = all(type(n) is int or (type(n) is Tracer and n.weak) for n in (x, y))
+        return _finish(_result((x, y), powers.power(base, y, stops)), out, where, casting)
     return _finish(_result((x, y), apply(Op.POW, base, exponent)), out, where, casting)
-
-
-def _power_of_integers(base: Tracer, exponent: Any) -> Tracer:
-    if isinstance(exponent, Tracer) or np.ndim(exponent):
-        return _by_bits(base, lift(exponent))
-    if exponent < 0:
-        raise ValueError(at_place("Integers to negative integer powers are not allowed."))
-    return _integer_power(base, int(exponent))
-
-
-def _by_bits(base: Tracer, exponent: Tracer) -> Tracer:
-    """Repeated squaring for an exponent that is not known yet; a negative one stops the program."""
-    base, exponent = broadcast(base, astype(exponent, np.int64))
-    negative = astype(np.less(exponent, 0), np.int64)
-    exponent = exponent + apply(Op.WRAP, negative, attrs=(1,))
-    bits: Array = np.where(exponent > _FULL, _FULL - 1 + exponent % 2, exponent)
-    result: Array = constant_like(base, 1)
-    square = base
-    for bit in range(_FULL.bit_length()):
-        result = np.where(np.equal((bits // (1 << bit)) % 2, 1), result * square, result)
-        square = square * square
-    return fresh(value(result))
-
-
-#: Larger exponents overflow unless the base is -1, 0 or 1, for which the last bit is enough.
-_FULL = 127
 
 
 put(np.power, _power)
