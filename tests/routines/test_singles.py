@@ -57,6 +57,36 @@ def test_as_the_generator_itself(kind):
     assert np.array_equal(draws.KINDS[kind].read(generator, None, ""), state)
 
 
+OF_SEVERAL = [
+    *[("rand", (2, 2), {}), ("randn", (3,), {}), ("random_sample", ((2,),), {})],
+    *[("randint", (0, 8, 2), {}), ("randint", (7,), {"size": 3})],
+    *[("uniform", (-1.0, 2.0, 3), {}), ("uniform", (), {"size": 2}), ("normal", (1.0, 2.0, 3), {})],
+    *[("standard_normal", (3,), {}), ("exponential", (0.3, 2), {})],
+]
+OF_SEVERAL_BY_PCG = [
+    *[("random", (3,), {}), ("uniform", (-1.0, 1.0, 2), {})],
+    *[("integers", (0, 8, 3), {}), ("integers", (7,), {"size": (1, 2)})],
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "args", "options"),
+    [
+        *[(singles.NUMPY, *call) for call in OF_SEVERAL],
+        *[(singles.PCG, *call) for call in OF_SEVERAL_BY_PCG],
+    ],
+)
+def test_several_are_single_ones_in_turn(kind, name, args, options):
+    generator = KINDS[kind][0](3)
+    state = draws.KINDS[kind].read(generator, None, "")
+    number, *parameters = singles.law_of(kind, name, *singles.of_one(kind, name, args, options))
+    for wanted in np.ravel(getattr(generator, name)(*args, **options)):
+        found = singles.single.run((kind, number), state, *map(np.array, parameters))
+        state = found[:-1]
+        assert found[-1] == wanted
+    assert np.array_equal(draws.KINDS[kind].read(generator, None, ""), state)
+
+
 @pytest.mark.parametrize(
     ("name", "args", "options"),
     [

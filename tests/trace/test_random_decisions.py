@@ -350,3 +350,19 @@ def test_a_side_that_no_step_takes_draws_nothing(f: Function, engine: str) -> No
     value, slope = ckad.value_and_grad(f, engine=engine)(0.7)
     assert value == pytest.approx(f(0.7), rel=1e-13)
     assert slope == pytest.approx((f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6, rel=1e-7)
+
+
+def test_a_few_numbers_of_one_call_are_drawn_by_machine_code():
+    def walk(s):
+        rng, x = np.random.RandomState(3), np.zeros(2)
+        for _ in range(20):
+            i = rng.randint(0, 2, 1)[0]
+            step = s * rng.uniform(-1.0, 1.0, 2)
+            if x @ x + step[i] < 0.7 or rng.rand(1)[0] < 0.2:
+                x = x + step * rng.standard_normal(size=2)
+        return np.sum(x**2)
+
+    check_draws(walk)
+    text = str(ckad.trace(walk)(0.9))
+    assert "(single" in text
+    assert "(draw" not in text

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import ckad
+from ckad.trace.memory import known
+from ckad.trace.source.names import closures
 
 
 def factorial(n):
@@ -78,3 +80,48 @@ def test_without_an_end_that_is_known():
 
     with pytest.raises(ckad.errors.UnrecordableError, match="deeper than can be recorded"):
         ckad.grad(halved)(1.3)
+
+
+def by_donors(x):
+    """Areas of a drainage tree, from its leaves on: heights decide who drains where."""
+    n = 20
+    h = x * np.random.RandomState(2).rand(n)
+    receiver = np.arange(n)
+    for k in range(n - 1):
+        if h[k + 1] < h[k]:
+            receiver[k] = k + 1
+    donors = [[] for _ in range(n)]
+    for k in range(n):
+        if receiver[k] != k:
+            donors[receiver[k]].append(k)
+
+    def add(k, donors, order):
+        order.append(k)
+        for d in donors[k]:
+            add(d, donors, order)
+
+    order = []
+    for k in range(n):
+        if receiver[k] == k:
+            add(k, donors, order)
+    area = np.ones(n)
+    for k in reversed(order):
+        if receiver[k] != k:
+            area[receiver[k]] += area[k] * h[k]
+    return np.sum(area)
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.AsRunWarning")
+def test_loops_that_call_their_function_are_given_up_soon(monkeypatch):
+    calls, bodies = [], []
+    check, apart = closures._check_recursion, known.apart
+    monkeypatch.setattr(
+        closures, "_check_recursion", lambda *args: (calls.append(1), check(*args))[1]
+    )
+    monkeypatch.setattr(known, "apart", lambda tape: (bodies.append(1), apart(tape))[1])
+    value, gradient = ckad.value_and_grad(by_donors)(1.3)
+    assert value == pytest.approx(by_donors(1.3), rel=1e-13)
+    difference = (by_donors(1.3 + 1e-6) - by_donors(1.3 - 1e-6)) / 2e-6
+    assert gradient == pytest.approx(difference, rel=1e-7)
+    assert len(calls) < 500
+    assert len(bodies) < 40

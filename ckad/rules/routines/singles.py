@@ -112,6 +112,28 @@ def law_of(
     return law, float(a), float(b)
 
 
+#: Where a call of NumPy's has the shape of what it draws, if not by name; None if all its arguments
+#: are the shape.
+_PLACE_OF_SIZE: dict[str, int | None] = {
+    **dict.fromkeys(("rand", "randn"), None),
+    **dict.fromkeys(("random", "random_sample", "standard_normal", "standard_exponential"), 0),
+    "exponential": 1,
+    **dict.fromkeys(("uniform", "normal", "randint", "integers"), 2),
+}
+
+
+def of_one(
+    kind: int, name: str, args: Sequence[Any], options: dict[str, Any]
+) -> tuple[Sequence[Any], dict[str, Any]]:
+    """The arguments of a call that gives the first of the numbers that this one gives: NumPy draws
+    the others as such calls would, one after the other."""
+    if kind == PYTHON or name not in _PLACE_OF_SIZE:
+        return args, options
+    at = _PLACE_OF_SIZE[name]
+    kept = () if at is None else args[:at]
+    return kept, {key: x for key, x in options.items() if key != "size"}
+
+
 # --- words of 32 bits -----------------------------------------------------------------------------
 
 _KEY = 624

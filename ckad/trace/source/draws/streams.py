@@ -22,7 +22,7 @@ from ckad.rules.routines.draws import (
     numbers_of,
     words_of,
 )
-from ckad.rules.routines.singles import law_of
+from ckad.rules.routines.singles import law_of, of_one
 from ckad.trace import arrays
 from ckad.trace.source.draws.events import Draw, Number
 from ckad.trace.source.draws.generators import Generator, restoring
@@ -31,6 +31,8 @@ from ckad.trace.source.outside.watch import watch
 from ckad.trace.values.tracer import concrete, fresh, lift
 
 STATE = "state"
+#: The most numbers of one call that are drawn one by one by machine code.
+_FEW = 8
 
 
 class Stream(Apart):
@@ -93,14 +95,11 @@ def streamed(stream: Stream, draw: Draw, one: Any) -> Any:
         return None
     sample = concrete(np.asarray(one))
     n_words = KINDS[stream.kind].n_words
-    law = law_of(stream.kind, draw.name, draw.args, draw.options)
-    if law is not None and sample.shape == () and sample.dtype in (np.float64, np.int64):
-        number, *parameters = law
-        after = arrays.routine(
-            "single", lift(stream.lookup(STATE)), *parameters, attrs=(stream.kind, number)
-        )
-        stream.bind(STATE, after[:n_words])
-        return after[n_words].astype(sample.dtype)
+    law = law_of(stream.kind, draw.name, *of_one(stream.kind, draw.name, draw.args, draw.options))
+    few = 0 < sample.size <= _FEW
+    if law is not None and few and sample.dtype in (np.float64, np.int64):
+        numbers = [_single(stream, law, sample.dtype) for _ in range(sample.size)]
+        return np.reshape(np.stack(numbers), sample.shape) if sample.shape else numbers[0]
     args = [_operand(x) for x in draw.args]
     options = {name: _operand(x) for name, x in draw.options.items()}
     n = len(words_of(sample))
@@ -108,6 +107,15 @@ def streamed(stream: Stream, draw: Draw, one: Any) -> Any:
     found = arrays.routine("draw", lift(stream.lookup(STATE)), *operands, attrs=attrs)
     stream.bind(STATE, found[:n_words])
     return numbers_of(found[n_words:], sample.shape, sample.dtype)
+
+
+def _single(stream: Stream, law: tuple[int, Any, Any], dtype: np.dtype) -> Any:
+    number, *parameters = law
+    n_words = KINDS[stream.kind].n_words
+    state = lift(stream.lookup(STATE))
+    after = arrays.routine("single", state, *parameters, attrs=(stream.kind, number))
+    stream.bind(STATE, after[:n_words])
+    return after[n_words].astype(dtype)
 
 
 def _operand(x: Any) -> Any:
