@@ -62,11 +62,11 @@ MODULES = (
 _OF_SCIPY = {
     "fft": "fourier",
     "fftpack": "fourier",
-    "integrate": "filters",
+    "integrate": "integrals",
     "interpolate": "interpolate splines",
     "linalg": "dense.matrices dense.factors dense.banded dense.functions dense.selected",
     "ndimage": "filters images.samples images.ranks images.edges images.morphology images.labels",
-    "signal": "filters signals periodograms responses images.ranks",
+    "signal": "filters convolutions signals periodograms responses",
     "spatial": "distances rotations",
     "special._": "special orthogonal",  # its Python functions
     "stats": "stats.distributions stats.moments stats.densities",

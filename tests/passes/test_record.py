@@ -147,3 +147,23 @@ def test_a_gradient_does_not_load_sparse_matrices() -> None:
         "assert 'scipy.sparse' not in sys.modules"
     )
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+
+
+def test_solvers_and_filters_do_not_load_scipys_signals(tmp_path) -> None:
+    """These load statistics, too, which takes longer than to record what calls the solvers."""
+    program = """
+import sys, numpy as np, ckad
+from scipy.integrate import simpson, solve_ivp
+from scipy.ndimage import gaussian_filter1d
+
+t = np.linspace(0.0, 1.0, 5)
+
+def fun(x):
+    states = solve_ivp(lambda t, y: -x * y, (0.0, 1.0), [1.0], t_eval=t).y[0]
+    return simpson(gaussian_filter1d(states, 1.0), x=t)
+
+ckad.trace(fun)(1.0)
+assert not {"scipy.signal", "scipy.stats"} & set(sys.modules)
+"""
+    (tmp_path / "program.py").write_text(program)
+    assert subprocess.run([sys.executable, str(tmp_path / "program.py")]).returncode == 0

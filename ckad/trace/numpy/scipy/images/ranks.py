@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 import scipy.ndimage
-import scipy.signal
 
 from ckad.place import at_place
 from ckad.trace.arrays import Array, sliding, stored, traced
-from ckad.trace.dispatch import STATIC, implements, reject
+from ckad.trace.dispatch import implements, reject
 from ckad.trace.numpy.scipy.filters import padded
 
 
-def _windows(x: Array, size: Sequence[int]) -> Array:
+def all_windows(x: Array, size: Sequence[int]) -> Array:
     """The windows of these lengths in what has been padded, each as one last axis."""
     x = sliding(x, range(len(size)), size)
     return np.reshape(x, (*x.shape[: len(size)], -1))
@@ -30,7 +29,7 @@ def _in_windows(x: Array, there: Any, added: Any, mode: str, cval: Any, origin: 
     origins = np.broadcast_to(origin, (x.ndim,)).tolist()
     before = [n // 2 + o for n, o in zip(there.shape, origins, strict=True)]
     widths = [(b, n - 1 - b) for b, n in zip(before, there.shape, strict=True)]
-    windows = _windows(padded(x, widths, mode, cval), there.shape)
+    windows = all_windows(padded(x, widths, mode, cval), there.shape)
     places = np.flatnonzero(there)
     if len(places) < windows.shape[-1]:
         windows = windows[..., places]
@@ -105,12 +104,3 @@ def percentile_filter(
         return n - 1 if share == 100.0 else int(n * share / 100.0)
 
     return _filtered(input, at, size, footprint, output, mode, cval, origin)
-
-
-@implements(scipy.signal.medfilt, kind=STATIC)
-def medfilt(volume: Any, kernel_size: Any = None) -> Array:
-    x = traced(volume)
-    size = np.broadcast_to(3 if kernel_size is None else kernel_size, (x.ndim,)).tolist()
-    if not all(n % 2 for n in size):
-        raise ValueError(at_place(f"medfilt: windows of {size}; each length has to be odd"))
-    return np.median(_windows(np.pad(x, [(n // 2, n // 2) for n in size]), size), -1)
