@@ -174,8 +174,8 @@ def test_more_memory_is_never_more_steps(n_steps: int, n: int) -> None:
     computed again where that takes less time."""
     case = single(n_steps, n)
     least, most = minimum(case), planned(case, schedule="store_all").peak_bytes
-    even = np.geomspace(least, most, 60).astype(int)
-    near = [planned(case, memory=int(b)).peak_bytes + k for b in even[:30:3] for k in (-1, 0, 99)]
+    even = np.geomspace(least, most, 30).astype(int)
+    near = [planned(case, memory=int(b)).peak_bytes + k for b in even[:15:3] for k in (-1, 0, 99)]
     plans = [planned(case, memory=int(b)) for b in sorted({*even.tolist(), *near}) if b >= least]
     steps = [plan.forward_steps for plan in plans]
     assert steps == sorted(steps, reverse=True)

@@ -69,6 +69,8 @@ def forget():
     ("fun", "n", "options"), CASES, ids=lambda x: getattr(x, "__name__", str(x))
 )
 def test_the_same_to_the_bit(monkeypatch, tmp_path, fun, n, options):
+    # kernels of schedules are compiled before, into the folder that all tests share
+    ckad.value_and_grad(fun, (0, 1), engine="native", **options).plan(np.linspace(0.2, 1.7, n), 0.3)
     monkeypatch.setenv("CKAD_CACHE_DIR", str(tmp_path / "apart"))
     forget()
     apart = results(fun, n, options)

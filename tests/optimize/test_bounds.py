@@ -40,6 +40,7 @@ def test_it_is_scipys():
 def test_its_derivatives():
     """By a parameter and by the bounds, of which an unknown at one has the derivative one."""
 
+    @ckad.jit
     def at(p):
         return found(p[0], p[1:5], p[5:9]).x
 

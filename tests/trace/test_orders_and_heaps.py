@@ -206,7 +206,7 @@ def events_in_a_loop(a, b):
     heap, levels = [(0.1 * (k + 1) * a, k) for k in range(3)], [a, b, a * b]
     heapq.heapify(heap)
     time = 0.0
-    for _ in range(40):
+    for _ in range(12):
         time, k = heapq.heappop(heap)
         levels[k] = levels[k] + 0.1 * (1.0 - levels[k]) * a
         heapq.heappush(heap, (time + b * (0.3 + 0.1 * k), k))
