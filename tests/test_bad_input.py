@@ -341,6 +341,21 @@ def argnums_is_text() -> None:
     ckad.grad(lambda x: np.sum(x), argnums="x")(X)  # type: ignore[arg-type]  # here
 
 
+@bad(DifferentiationError, r"holds memoryview, .*\. Pass its numbers as an array, np\.asarray\(x\)")
+def differentiated_by_a_buffer() -> None:
+    ckad.grad(lambda x: np.sum(np.asarray(x)))(memoryview(X))  # here
+
+
+@bad(DifferentiationError, "holds object, .* Pass its numbers alone, as arrays in a tuple, a dict")
+def differentiated_by_an_object() -> None:
+    ckad.grad(lambda x, owner: np.sum(x), (0, 1))(X, object())  # here
+
+
+@bad(TraceError, "returns a generator; ckad can return arrays")
+def generator_as_result() -> None:
+    ckad.jit(lambda x: (item for item in x))(X)  # here
+
+
 @bad(DifferentiationError, "argnums=2 names no argument of this call, which has 1")
 def argnums_of_jacobian() -> None:
     ckad.jacobian(np.sin, argnums=2)(X)  # here

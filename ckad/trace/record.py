@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import CoroutineType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from ckad.trace.source.control.recalled.guesses import attempted
 from ckad.trace.source.names.bindings import clear
 from ckad.trace.source.outside.clock import computed
 from ckad.trace.source.outside.watch import watch
+from ckad.trace.source.skipped import Skipped
 from ckad.trace.values.apply import astype
 from ckad.trace.values.tracer import Tracer, concrete, fresh, localise, value
 
@@ -276,14 +278,24 @@ def _run(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 def _check_result(fun: Callable[..., Any], leaf: Any) -> None:
     if not isinstance(leaf, (Tracer, np.ndarray, np.generic, float, int)):
         is_part = isinstance(leaf, dispatch.Traced) and leaf.kind == dispatch.PART
-        what = "n array whose length is computed" if is_part else f" {type(leaf).__name__}"
+        what = "an array whose length is computed" if is_part else _kind_of(leaf)
         raise (UnknownLengthError if is_part else TraceError)(
             at_place(
-                f"{named(fun)} returns a{what}; ckad can return arrays, numbers, "
+                f"{named(fun)} returns {what}; ckad can return arrays, numbers, "
                 "and tuples, lists, dicts, namedtuples and dataclasses of them. Return one of "
                 "these."
             )
         )
+
+
+def _kind_of(leaf: Any) -> str:
+    if isinstance(leaf, Skipped):
+        return f"what {leaf.name} gives, a call that is left out"
+    if isinstance(leaf, CoroutineType):
+        leaf.close()  # nobody will await it, which Python warns of
+    elif isinstance(leaf, Iterator):
+        return "a generator"
+    return f"a {type(leaf).__name__}"
 
 
 def named(fun: Callable[..., Any]) -> str:

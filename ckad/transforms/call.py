@@ -225,6 +225,16 @@ def located(error: CheckpointError) -> CheckpointError:
     return CheckpointError(at_place(str(error)), *about)
 
 
+def plain_numbers(argnums: Any) -> Any:
+    """``argnums`` with Python's ints for NumPy's, and several of them in a tuple, which cannot
+    change; what is none of these is refused when there are arguments."""
+    if isinstance(argnums, np.integer):
+        return int(argnums)
+    if isinstance(argnums, (list, tuple, range)):
+        return tuple(plain_numbers(n) for n in argnums)
+    return argnums
+
+
 def positions(argnums: int | Sequence[int], n_args: int) -> tuple[int, ...]:
     """The arguments to differentiate by, counted from the first."""
     numbers = [argnums] if isinstance(argnums, int) else argnums

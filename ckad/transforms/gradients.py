@@ -24,7 +24,7 @@ from ckad.tape.types import Type
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
 from ckad.transforms.attempts import met_by_handlers
-from ckad.transforms.call import Call, compiled, positions
+from ckad.transforms.call import Call, compiled, plain_numbers, positions
 from ckad.transforms.layout import Layout, conjugated, layout_of
 from ckad.transforms.returns import returning
 from ckad.transforms.reuse import Transformed, shown_as
@@ -142,8 +142,7 @@ class Gradient(Transformed):
     )
 
     def __post_init__(self) -> None:
-        if isinstance(self.argnums, list):  # which could change
-            object.__setattr__(self, "argnums", tuple(self.argnums))
+        object.__setattr__(self, "argnums", plain_numbers(self.argnums))
 
     @property
     def asked(self) -> Hashable:

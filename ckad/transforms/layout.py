@@ -65,8 +65,7 @@ def _differentiable(call: Call, argument: int) -> list[int]:
             raise DifferentiationError(
                 at_place(
                     f"argument {argument} of {call.name} holds {kind}, which cannot be "
-                    "differentiated by. Pass floats (2.0 instead of 2, or .astype(np.float64)), or "
-                    "leave the argument out of argnums."
+                    f"differentiated by. {_remedy(found)}, or leave the argument out of argnums."
                 )
             )
     if not inputs:
@@ -77,3 +76,11 @@ def _differentiable(call: Call, argument: int) -> list[int]:
             )
         )
     return inputs
+
+
+def _remedy(found: Any) -> str:
+    if isinstance(found, (np.ndarray, Tracer, int)):
+        return "Pass floats (2.0 instead of 2, or .astype(np.float64))"
+    if np.asarray(found).dtype.kind in "fiub":  # a table, a buffer
+        return "Pass its numbers as an array, np.asarray(x)"
+    return "Pass its numbers alone, as arrays in a tuple, a dict or a dataclass"

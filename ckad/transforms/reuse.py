@@ -91,15 +91,37 @@ class Transformed:
     def asked(self) -> Hashable:
         raise NotImplementedError
 
+    def __get__(self, owner: Any, of: type | None = None) -> Any:
+        """A method where it stands in a class, as a function is."""
+        return self if owner is None else MethodType(self, owner)
+
 
 def name_of(fun: Callable[..., Any]) -> str:
     return getattr(fun, "__name__", None) or type(fun).__name__
 
 
-def titled(made: Function, what: str, fun: Function, argnums: Any) -> Function:
-    """``made``, a function that a transformation makes of ``fun``, shown as ``what`` of it."""
-    vars(made)["__wrapped__"] = fun
-    return shown_as(f"{what} of {{}} by argument {argnums}", fun, made)
+@dataclass(frozen=True, eq=False)
+class Titled(Transformed):
+    """``compute``, which a transformation makes of ``fun``, shown as ``what`` of it."""
+
+    compute: Function
+    what: str
+    fun: Function
+    argnums: Any
+    again: functools.partial[Any]  # makes it, in another process, too
+
+    @property
+    def asked(self) -> Hashable:
+        return self
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.compute(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<{self.what} of {self.__name__} by argument {self.argnums}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.again, ()
 
 
 def shown_as(title: str, fun: Callable[..., Any], made: Function) -> Function:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,12 @@ from ckad.place import at_place
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
 from ckad.transforms.attempts import met_by_handlers
-from ckad.transforms.call import Call, positions
+from ckad.transforms.call import Call, plain_numbers, positions
 from ckad.transforms.forward import match_tangents, moving_inputs
 from ckad.transforms.gradients import Gradient, GradientAlone
 from ckad.transforms.lanes import in_lanes
 from ckad.transforms.layout import layout_of
-from ckad.transforms.reuse import titled
+from ckad.transforms.reuse import Titled
 from ckad.transforms.sparse import given_pattern, sparse_hessian, sparse_jacobian
 
 
@@ -71,6 +72,7 @@ def jacobian(
         )
 
     options = Options(memory, schedule, engine, threads=threads)
+    argnums = plain_numbers(argnums)
     pattern = None if sparsity is None else given_pattern(sparsity)
 
     @trimmed
@@ -105,7 +107,9 @@ def jacobian(
         columns = _together(call, pipeline.pushforwards, about, _units(x), out)
         return np.moveaxis(columns, range(x.ndim), range(-x.ndim, 0)) if x.ndim else columns
 
-    return titled(compute, "Jacobian", fun, argnums)
+    about = {"sparse": sparse, "sparsity": sparsity, "memory": memory, "schedule": schedule}
+    again = partial(jacobian, fun, argnums, mode, engine=engine, threads=threads, **about)
+    return Titled(compute, "Jacobian", fun, argnums, again)
 
 
 def jacfwd(
@@ -283,6 +287,7 @@ def hessian(
     ((1000, 1000), 2998)
     """
     options = Options(memory, schedule, engine, threads=threads)
+    argnums = plain_numbers(argnums)
     pattern = None if sparsity is None else given_pattern(sparsity)
 
     @trimmed
@@ -299,7 +304,9 @@ def hessian(
         )
         return rows[0][0] if isinstance(argnums, int) else rows
 
-    return titled(compute, "Hessian", fun, argnums)
+    about = {"sparse": sparse, "sparsity": sparsity, "memory": memory, "schedule": schedule}
+    again = partial(hessian, fun, argnums, engine=engine, threads=threads, **about)
+    return Titled(compute, "Hessian", fun, argnums, again)
 
 
 def _second(

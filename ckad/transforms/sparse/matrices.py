@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,11 @@ from ckad.place import at_place
 from ckad.trace.primitives import sparse as traced_sparse
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
-from ckad.transforms.call import Call
+from ckad.transforms.call import Call, plain_numbers
 from ckad.transforms.gradients import Gradient
 from ckad.transforms.lanes import in_lanes
 from ckad.transforms.layout import layout_of
-from ckad.transforms.reuse import titled
+from ckad.transforms.reuse import Titled
 from ckad.transforms.sparse.colouring import (
     columns_coloured,
     n_colours,
@@ -157,6 +157,7 @@ def sparsity(fun: Callable[..., Any], argnums: int = 0, *, order: int = 1) -> Ca
     . . * * .
     . . . * *
     """
+    argnums = plain_numbers(argnums)
     if order not in (1, 2):
         raise DifferentiationError(at_place(f"order={order!r}; use 1 (Jacobian) or 2 (Hessian)."))
 
@@ -172,7 +173,8 @@ def sparsity(fun: Callable[..., Any], argnums: int = 0, *, order: int = 1) -> Ca
         shapes = call.tape.output_types[0].shape, call.tape.input_types[wrt[0]].shape
         return Sparsity(pattern_of(call, wrt), shapes)
 
-    return titled(found, "sparsity", fun, argnums)
+    again = partial(sparsity, fun, argnums, order=order)
+    return Titled(found, "sparsity", fun, argnums, again)
 
 
 @dataclass(frozen=True)
