@@ -302,3 +302,8 @@ def test_powers_wrap_around_whatever_the_exponent(engine, dtype):
     for power, wanted in zip(found, (base**exponent, base**200, 3**exponent), strict=True):
         np.testing.assert_array_equal(power, wanted)
         assert power.dtype == wanted.dtype
+
+
+def test_a_bound_may_be_a_truth_value():
+    x = np.array([0, 5, 200], np.uint8)
+    np.testing.assert_array_equal(ckad.jit(lambda x: np.clip(x, True, 10))(x), [1, 5, 10])

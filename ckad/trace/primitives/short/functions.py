@@ -199,7 +199,7 @@ def _clip(a: Any, lo: Any, hi: Any) -> Any:
         lo = None if type(lo) is int and lo <= limits.min else lo
         hi = None if type(hi) is int and hi >= limits.max else hi
     bounds = [x for x in (lo, hi) if x is not None]
-    if any(type(x) is float or x.dtype.kind == "f" for x in bounds if type(x) is not int):
+    if any(type(x) is float or x.dtype.kind == "f" for x in bounds if type(x) not in (int, bool)):
         dtype = np.result_type(
             a.dtype, *(x if type(x) in (int, float) else x.dtype for x in bounds)
         )
