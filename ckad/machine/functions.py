@@ -9,6 +9,7 @@ import ast
 import functools
 import inspect
 import textwrap
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -50,6 +51,8 @@ class Module:
         self.module = ir.Module("kernel")
         self.known: dict[Any, tuple[ir.Function, Type | None]] = {}
         self.open: dict[Any, bool] = {}  # being written, and whether it calls itself
+        self.calls: Counter[str] = Counter()  # of each function, in what is written
+        self.with_loops: list[ir.Function] = []
 
     def function(self, source: Any, arguments: tuple[Type, ...]) -> tuple[ir.Function, Type | None]:
         key = source, arguments
@@ -72,11 +75,22 @@ class Module:
             function.linkage = "internal"
             self.known[source, arguments] = function, None  # to what calls itself
             try:
-                _Function(self, source, function, arguments, types, returns).write()
+                written = _Function(self, source, function, arguments, types, returns)
+                written.write()
             except _Again:
                 del self.module.globals[name]
                 continue
+            self.calls += written.calls
+            if _has_loop(written.tree):
+                self.with_loops.append(function)
             return function, returns[0] if returns else None
+
+    def keep_apart(self) -> None:
+        """A loop that is called from several places is there once: LLVM takes most of the time, and
+        a call is nothing beside a loop."""
+        for function in self.with_loops:
+            if self.calls[function.name] > 1:
+                function.attributes.add("noinline")
 
 
 class _Function(Expressions):
@@ -88,6 +102,7 @@ class _Function(Expressions):
         self.module, self.source, self.function = module, source, function
         self.types, self.returns = types, returns
         self.tree, self.around = _read(source)
+        self.calls: Counter[str] = Counter()
         self.slots: dict[str, list[Any]] = {}
         self.loops: list[tuple[Any, Any]] = []  # where `continue` and `break` go
         values = iter(function.args)
@@ -133,6 +148,7 @@ class _Function(Expressions):
 
     def kernel(self, source: Any, arguments: list[Value]) -> Value | None:
         function, type = self.module.function(source, tuple(map(type_of, arguments)))
+        self.calls[function.name] += 1
         found = self.b.call(function, [x for value in arguments for x in leaves(value)])
         if type is None:
             return None
@@ -193,14 +209,15 @@ class _Function(Expressions):
         raise Unknown(f"{n} parts of a value")
 
     def change(self, node: ast.AugAssign) -> None:
-        by = self.number(self.value(node.value))
         if isinstance(node.target, ast.Name):
             now = self.number(self.name(node.target.id))
+            by = self.number(self.value(node.value))
             self.bind(node.target.id, self.arithmetic.binary(node.op, now, by))
         elif isinstance(node.target, ast.Subscript):
             place = self.element(node.target)
-            now = self.arithmetic.binary(node.op, self.arrays.load(place), by)
-            self.arrays.store(place, now)
+            now = self.arrays.load(place)  # before what is added is computed
+            by = self.number(self.value(node.value))
+            self.arrays.store(place, self.arithmetic.binary(node.op, now, by))
         else:
             raise Unknown("a change of an attribute")
 
@@ -342,6 +359,10 @@ _STATEMENTS: dict[type, Callable[[_Function, Any], None]] = {
 }
 
 
+def _has_loop(tree: ast.FunctionDef) -> bool:
+    return any(isinstance(node, ast.For | ast.While) for node in ast.walk(tree))
+
+
 def _read(source: Any) -> tuple[ast.FunctionDef, dict[str, Any]]:
     """The tree of a function, and what it finds around it."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(source))).body[0]
@@ -362,6 +383,7 @@ def translated(source: Any, name: str) -> ir.Module:
     body, type = module.function(source, ("i64",) * n)
     if type != "i64":
         raise Unknown(f"a kernel that returns {type}")
+    module.keep_apart()
     function = ir.Function(module.module, ir.FunctionType(I32, [I64] * n), name)
     b = ir.IRBuilder(function.append_basic_block("entry"))
     b.ret(b.trunc(b.call(body, function.args), I32))

@@ -49,7 +49,17 @@ def widened(a, x, out):
 
 
 @kernel
+def put(x):
+    x[6] = 100.0
+    for k in range(2):
+        x[6] += k
+    return x[6]
+
+
+@kernel
 def parts(a, x, out):
+    x[6] += put(x)
+    out[6], out[7] = x[6], put(x)
     out[-1] = x[-2]
     y = x[2:]
     out[:3] = 7.0
