@@ -108,7 +108,7 @@ class Trace:
         # handlers of exceptions that the program has: what stops a run may be met by one of them
         self.handlers: list[Any] = parent.handlers if parent else []
         self.recursions = 0  # deep calls of functions within themselves, under traced conditions
-        self.apart: dict[int, tuple[Any, Any]] = {}  # body's number -> the body, that by its results
+        self.apart: dict[int, tuple[Tape, Tape]] = {}  # number -> body, and the same by its results
         self.endless: set[Any] = set()  # functions that call themselves deeper than is recorded
         self.late: list[Late] = []  # rows of constants that are not known yet
         self.index_range: tuple[int, int] | None = None  # of the step's number, half-open
