@@ -57,6 +57,11 @@ def words_of_a_formula(x: Any) -> Any:
     return x * int(found.group(1)) * len(re.split("[;,]", "a;b,c"))
 
 
+def methods_of_a_series(x: Any) -> Any:
+    inner: Any = np.polynomial.legendre.Legendre.basis(4).deriv().roots()
+    return x * float(inner[2] + inner[0])
+
+
 def a_pattern_from_outside(x: Any) -> Any:
     found = [int(a) for a, _ in PATTERN.findall("2 A 3 B")]
     return x * sum(found) * re.compile("a+").sub("", "aab").count("b")
@@ -128,7 +133,7 @@ def settings(x: Any) -> Any:
 ONCE: list[Callable[[Any], Any]] = [
     *(words_of_a_formula, a_pattern_from_outside, options_of_a_command, options_from_outside),
     *(doses_in_order, fields_of_an_object, a_dataclass_that_computes, texts_and_dates, numbers),
-    *(a_dict_of_keys, an_object_is_printed),
+    *(a_dict_of_keys, an_object_is_printed, methods_of_a_series),
     *(a_table, an_interpolant, settings),
 ]
 

@@ -228,7 +228,7 @@ def _over_python(frame: Frame, node: ast.For, iterable: Any, over: several.RunOv
     """Over what has no numbers for its items; a long list is an array nonetheless."""
     each = _Each(frame, node, iterable, over)
     if current().decides is not Given.STEPS:
-        items = long_lists.items_of(iterable, node)
+        items = long_lists.items_of(iterable, node, is_deep=depth(node.body) >= DEEP)
         if items is not None and records(lambda: each.loop.step(items.item(0))):
             with suppress(UnboundLocalError, *_PEELED, *_WRITTEN_OUT):
                 return _For(frame, node, items, long_lists.Unchanged(iterable)).staged()

@@ -234,7 +234,7 @@ def adopted(watch: Watch, callee: Any, result: Any) -> None:
     if top_of(type(result)) in DISPLAYS or type(result) is tuple:
         return watch.adopt_all(result) if _is_display(callee) else None
     made = isinstance(callee, type) or callee is np.random.default_rng or is_standard(result)
-    made = made or _makes_inert(callee)
+    made = made or _makes_inert(callee) or _is_series(type(result))
     if made and not isinstance(result, (type, tuple)) and type(result) not in IMMUTABLE:
         watch.adopt(result)
     return None
@@ -278,7 +278,7 @@ def _is_known(watch: Watch, callee: Any, owner: Any, args: Sequence[Any]) -> boo
         return type(owner) in INERT or isinstance(owner, (tuple, Traced)) or watch.is_own(owner)
     if isinstance(callee, type) and issubclass(callee, BaseException):
         return True
-    if _makes_inert(callee):
+    if _makes_inert(callee) or (isinstance(owner, type) and _is_series(owner)):
         return True
     if is_computed(callee, args, watch.is_own):
         return True
@@ -316,6 +316,11 @@ def _makes_inert(callee: Any) -> bool:
     """Whether it is a method of a class of Python's own, as ``dict.fromkeys``."""
     owner = getattr(callee, "__self__", None)
     return isinstance(owner, type) and (owner in INERT or owner.__module__ in _MODULES)
+
+
+def _is_series(kind: type) -> bool:
+    """Whether it is one of NumPy's classes of series, whose methods give new objects."""
+    return kind.__module__.startswith("numpy.polynomial")
 
 
 def _is_formula(callee: Any, owner: Any) -> bool:

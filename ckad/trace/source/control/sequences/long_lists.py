@@ -13,6 +13,7 @@ import numpy as np
 from ckad import trees
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
+from ckad.tape.types import DType
 from ckad.trace.memory.context import current
 from ckad.trace.source.control.sequences.iteration import Items, of_known
 from ckad.trace.source.control.sequences.picking import leaf_of
@@ -26,10 +27,12 @@ LONG, MANY = 32, 8
 #: Iterators of what Python holds all items of.
 _OF_LISTS = tuple(map(type, (iter([]), iter(()), iter(range(0)), reversed([]))))
 _NUMBERS = (float, int, np.float64, np.int64, Tracer)
+_FLOATS = (float, np.float64, Tracer)
 
 
-def items_of(x: Any, loop: ast.For) -> Items | None:
+def items_of(x: Any, loop: ast.For, *, is_deep: bool = False) -> Items | None:
     """The items of a long list that a loop runs over, as those of an array; None for any other.
+    Of a loop with deep loops in it, a list of some floats is long.
 
     The loop is written out in another recording where it is not known what steps change by that.
     """
@@ -37,7 +40,9 @@ def items_of(x: Any, loop: ast.For) -> Items | None:
     if found is not None or loop in current().written_out:
         return found
     listed = _taken(x)
-    if listed is None or not are_arrays(listed, loop.target):
+    if listed is None:
+        return None
+    if not are_arrays(listed, loop.target) and not (is_deep and _are_floats(listed, loop.target)):
         return None
     current().filling.append(loop)
     return _stacked(listed)
@@ -64,6 +69,16 @@ def are_arrays(x: Sequence[Any], target: ast.expr) -> bool:
         return False
     columns = zip(*map(_parts, x), strict=True)
     return all(len({_kind(y) for y in column}) == 1 for column in columns)
+
+
+def _are_floats(x: Sequence[Any], target: ast.expr) -> bool:
+    """Whether ``x`` are two or more floats, or tuples of floats, of which some are traced."""
+    if len(x) < 2 or not _fits(x[0], target) or len({trees.flatten(one)[1] for one in x}) > 1:
+        return False
+    parts = [y for one in x for y in _parts(one)]
+    if not all(type(y) in _FLOATS and _kind(y) == ((), DType.F64) for y in parts):
+        return False
+    return any(type(y) is Tracer for y in parts)
 
 
 def _kind(x: Any) -> Any:
