@@ -281,3 +281,14 @@ def test_order_as_it_lies_is_that_of_numpy_or_refused(fun):
             ckad.jit(fun)(other)
     line = np.arange(6.0)[::2]
     np.testing.assert_array_equal(ckad.jit(lambda a: a.ravel("A"))(line), line)
+
+
+def test_shapes_that_are_arrays_in_loops():
+    def program(x):
+        total = 0.0
+        for k in range(40):
+            total += np.sum((k * x).reshape(np.array([3, 1])) @ np.reshape(x, np.array([1, -1])))
+        return total
+
+    x = np.array([0.1, 0.2, 0.3])
+    assert np.isclose(ckad.jit(program, engine="vm")(x), program(x), rtol=1e-13)

@@ -91,8 +91,8 @@ def reshape(
 
 def _target(shape: Any, x: Tracer) -> tuple[int, ...]:
     """The shape asked for, -1 replaced by the length that fits."""
-    dims = [shape] if not isinstance(shape, (tuple, list, np.ndarray)) else list(shape)
-    dims = [operator.index(d) for d in dims]
+    several = isinstance(shape, (tuple, list, np.ndarray)) or np.ndim(shape) == 1
+    dims = [operator.index(d) for d in (shape if several else [shape])]
     known = math.prod(d for d in dims if d != -1)
     if dims.count(-1) == 1 and known and x.size % known == 0:
         dims[dims.index(-1)] = x.size // known
