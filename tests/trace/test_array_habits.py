@@ -281,3 +281,20 @@ def test_order_as_it_lies_is_that_of_numpy_or_refused(fun):
             ckad.jit(fun)(other)
     line = np.arange(6.0)[::2]
     np.testing.assert_array_equal(ckad.jit(lambda a: a.ravel("A"))(line), line)
+
+
+def test_shapes_that_are_arrays_in_loops():
+    def program(x):
+        total = 0.0
+        for k in range(40):
+            size = np.array([3, 2])
+            block = (
+                np.zeros(size[::-1]) + np.full(size, k * x[0]).T + np.broadcast_to(x, size[::-1])
+            )
+            halves = np.split(x, np.array([1, 2]))
+            total += np.sum((k * x).reshape(np.array([3, 1])) @ np.reshape(x, np.array([1, -1])))
+            total += np.sum(block**2) * halves[1][0] + np.pad(k * x, np.array([1, 2]))[2]
+        return total
+
+    x = np.array([0.1, 0.2, 0.3])
+    assert np.isclose(ckad.jit(program, engine="vm")(x), program(x), rtol=1e-13)

@@ -209,3 +209,28 @@ def test_the_program_stops_where_a_nan_is_sorted(program):
     assert sort(at) == program(at)
     with pytest.raises(RaisedError, match="among which is a NaN"):
         sort(np.array([0.3, np.nan, 0.1]))
+
+
+@pytest.mark.parametrize("best", [max, min])
+def test_the_best_of_many_tuples(best):
+    """One comparison of columns, not of each pair."""
+
+    def program(p):
+        pairs = [(np.round(3.0 * np.sin(p * k)), k % 5 > 2, -k * p, k) for k in range(60)]
+        top, flag, place, number = best(pairs)
+        return top * p + place + number + flag
+
+    tape = ckad.trace(program)(0.3)
+    assert len(str(tape).splitlines()) < 700
+    for p in (0.3, 1.1):
+        assert np.isclose(ckad.jit(program, engine="vm")(p), program(p), rtol=1e-13)
+
+
+def test_the_best_of_tuples_with_nan():
+    def program(p, q):
+        return max([(p, 1.0), (q, 2.0), (p * q, 3.0)])[1]
+
+    compiled = ckad.jit(program, engine="vm")
+    assert compiled(2.0, 3.0) == 3.0
+    with pytest.raises(ckad.errors.RaisedError):
+        compiled(2.0, np.nan)

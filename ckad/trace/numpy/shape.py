@@ -118,7 +118,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array
 
 
 def _cuts(sections: Any, n: int) -> list[Any]:
-    if isinstance(sections, (tuple, list, np.ndarray)):
+    if isinstance(sections, (tuple, list)) or np.ndim(sections) == 1:
         return [0, *[int(i) for i in sections], n]
     count = operator.index(sections)
     if count <= 0:
@@ -130,7 +130,7 @@ def _cuts(sections: Any, n: int) -> list[Any]:
 @implements(np.split)
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     x = traced(ary)
-    if not isinstance(indices_or_sections, (tuple, list, np.ndarray)):
+    if not (isinstance(indices_or_sections, (tuple, list)) or np.ndim(indices_or_sections) == 1):
         n, count = x.shape[axis_of(axis, x.ndim)], operator.index(indices_or_sections)
         if n % count:
             raise ValueError(at_place(f"{n} elements cannot be split into {count} equal parts"))

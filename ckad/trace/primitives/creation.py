@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -25,15 +24,14 @@ from ckad.trace.primitives.shape import (
     transpose,
     view_or_copy,
 )
-from ckad.trace.values.apply import astype, tape_dtype
+from ckad.trace.values.apply import astype, dims_of, tape_dtype
 from ckad.trace.values.tracer import Tracer, fresh, known, known_dtype, lift, value
 from ckad.trees import SHORT
 
 
 def _filled(shape: Any, number: Any, dtype: Any) -> Tracer:
     """A new array of ``number``, which may be traced or an array that broadcasts to ``shape``."""
-    shape = (operator.index(shape),) if not isinstance(shape, (tuple, list)) else tuple(shape)
-    shape = tuple(operator.index(d) for d in shape)
+    shape = dims_of(shape)
     if any(d < 0 for d in shape):
         raise ValueError(at_place(f"negative dimensions are not allowed: {shape}"))
     builder = current().builder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,8 @@ def gather(x: Tracer, index: Any, axis: int) -> Tracer:
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Tracer:
     x = lift(array)
     reject(isinstance(pad_width, dict), "np.pad with a dict as pad_width=")
-    widths = np.broadcast_to(pad_width, (x.ndim, 2)).tolist()
+    pairs = np.broadcast_to(pad_width, (x.ndim, 2)).tolist()
+    widths = [[operator.index(w) for w in pair] for pair in pairs]
     if min((w for pair in widths for w in pair), default=0) < 0:
         raise ValueError(at_place("index can't contain negative values: pad_width must be >= 0"))
     if mode == "constant":

@@ -24,6 +24,7 @@ from ckad.trace.memory.views import (
     TransposeView,
     View,
 )
+from ckad.trace.values.apply import dims_of
 from ckad.trace.values.tracer import Tracer, fresh, lift, localise, value
 
 
@@ -91,8 +92,7 @@ def reshape(
 
 def _target(shape: Any, x: Tracer) -> tuple[int, ...]:
     """The shape asked for, -1 replaced by the length that fits."""
-    dims = [shape] if not isinstance(shape, (tuple, list, np.ndarray)) else list(shape)
-    dims = [operator.index(d) for d in dims]
+    dims = list(dims_of(shape))
     known = math.prod(d for d in dims if d != -1)
     if dims.count(-1) == 1 and known and x.size % known == 0:
         dims[dims.index(-1)] = x.size // known
@@ -196,7 +196,7 @@ atleast_3d = implements(np.atleast_3d)(_at_least(3, _three))
 
 @implements(np.broadcast_to)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Tracer:
-    shape = (operator.index(shape),) if not isinstance(shape, (tuple, list)) else tuple(shape)
+    shape = dims_of(shape)
     x = lift(array)
     if np.broadcast_shapes(x.shape, shape) != shape:
         raise ValueError(at_place(f"an array of shape {x.shape} cannot be broadcast to {shape}"))

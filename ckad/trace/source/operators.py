@@ -25,7 +25,7 @@ from ckad.trace.source.library import sparse
 from ckad.trace.source.library.written import iterations, orders
 from ckad.trace.source.memory import object_arrays, objects
 from ckad.trace.source.memory.asked.by_python import done, noting_changes
-from ckad.trace.source.memory.asked.numbers import are_one_object
+from ckad.trace.source.memory.asked.numbers import are_one_item, are_one_object
 from ckad.trace.source.memory.contents import new
 from ckad.trace.source.memory.twins import check_key, is_one, is_told_by_identity
 from ckad.trace.source.names import classes
@@ -282,7 +282,7 @@ def _compared(op: ast.cmpop, x: Any, y: Any) -> Any:
     if not isinstance(op, _IN):
         x, y = _number(x), _number(y)
     if type(op) in _BY_ITEMS and (pair := _items_of_both(type(op), x, y)) is not None:
-        return call_from_source(orders.by_items, (_BY_ITEMS[type(op)], *pair), {})
+        return call_from_source(orders.by_items, (_BY_ITEMS[type(op)], are_one_item, *pair), {})
     if isinstance(op, ast.Is | ast.IsNot):
         for one, other in ((x, y), (y, x)):
             if type(one) is bool and type(other) is Tracer and other.classes:

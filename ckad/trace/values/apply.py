@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -301,3 +302,9 @@ _WORDS: dict[Any, Function] = {
 }
 for _word, _function in _WORDS.items():
     put(_word, _function)
+
+
+def dims_of(shape: Any) -> tuple[int, ...]:
+    """A shape as NumPy's functions take it: an integer, or several, also as an array."""
+    several = isinstance(shape, (tuple, list)) or np.ndim(shape) == 1
+    return tuple(map(operator.index, shape if several else [shape]))

@@ -46,6 +46,8 @@ def extreme(items: Sequence[Any], key: Key, is_max: bool) -> Any:
         return items[best(range(len(items)), key=keys.__getitem__)]
     if are_numbers(keys):
         place = _first_best(stacked(keys), is_max)
+    elif (columns := _columns(keys)) is not None:
+        place = _first_by_columns(columns, is_max)
     else:
         place = np.argmin(_n_before(orders.more if is_max else orders.less, keys))
     return picked(items, [place])[0]
@@ -60,6 +62,25 @@ def _first_best(keys: Any, is_max: bool) -> Any:
     return np.where(
         unordered[0], 0, best(np.where(unordered, -np.inf if is_max else np.inf, keys))
     )[()]
+
+
+def _first_by_columns(columns: Sequence[Any], is_max: bool) -> Any:
+    """The same of tuples: the best of those that are the best by all columns before."""
+    best, among = (np.max if is_max else np.min), lift(True)
+    for column in columns:
+        if column.dtype.kind == "f":
+            note_raise(np.any(np.logical_and(among, np.isnan(column))), Reason.ORDER)
+        found = best(np.where(among, column, _worst(column.dtype, is_max)))
+        among = np.logical_and(among, np.equal(column, found))
+    return np.argmax(among)
+
+
+def _worst(dtype: Any, is_max: bool) -> Any:
+    if dtype.kind == "f":
+        return -np.inf if is_max else np.inf
+    if dtype.kind == "b":
+        return not is_max
+    return np.iinfo(dtype).min if is_max else np.iinfo(dtype).max
 
 
 def check_ordered(x: Any) -> None:

@@ -38,10 +38,10 @@ def at_least(x: Any, y: Any) -> Any:
     return x >= y
 
 
-def by_items(compare: Compare, x: Any, y: Any) -> Any:
+def by_items(compare: Compare, are_one: Compare, x: Any, y: Any) -> Any:
     """Two tuples or lists compared: as the first of their items are that differ."""
     for k in range(min(len(x), len(y))):
-        if not (x[k] is y[k] or x[k] == y[k]):
+        if not (are_one(x[k], y[k]) or x[k] == y[k]):
             return compare(x[k], y[k])
     return compare(len(x), len(y))
 

@@ -31,6 +31,11 @@ def are_one_object(one: Any, other: Any) -> Any:
     return np.equal(one, other)
 
 
+def are_one_item(one: Any, other: Any) -> Any:
+    """The same of items that are compared by == next, which says it of numbers."""
+    return False if _kind(one) == _kind(other) != "" else are_one_object(one, other)
+
+
 def _kind(x: Any) -> str:
     if type(x) is Tracer:
         return x.dtype.kind if x.scalar and is_weak(x) and x.dtype.kind in "if" else ""
