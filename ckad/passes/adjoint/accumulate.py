@@ -16,6 +16,7 @@ from typing import NamedTuple
 from ckad.errors import DifferentiationError
 from ckad.passes.activity import dependent, useful, varied
 from ckad.passes.adjoint.branch import BranchAdjoint, shared_types
+from ckad.passes.adjoint.outer import deferred
 from ckad.passes.adjoint.pair import Active, LoopAdjoint, outputs_of, split, steps_of
 from ckad.passes.adjoint.residuals import Joint
 from ckad.passes.adjoint.undo import Chain, Restoring, chains
@@ -183,12 +184,14 @@ class _Pull:
         totals, ct_xs = pull.cotangents_of([*wrt_carry, *sums]), pull.cotangents_of(wrt_xs)
         groups = [values, totals, ct_xs, *pull.restoring.pairs()]
         tape = pull.finished([x for group in groups for x in group])
+        first_sum = len(loop.body.inputs) + len(carry) + len(ys)
+        so_far = tape.inputs.tolist()[first_sum : first_sum + len(sums)]
+        tape, n_outputs, later = deferred(tape, list(map(len, groups)), so_far, loop)
         joint = Joint(tape, len(loop.body.inputs), n, self._shared(loop, first_captured))
-        rows = outputs_of(tape, list(map(len, groups)), pull.restoring)
+        rows = outputs_of(tape, n_outputs, pull.restoring)
         active = Active(carry, ys, xs, captured)
-        return split(
-            loop, next(self.common.names), active, joint, rows, partial(self._price, k, loop)
-        )
+        name, price = next(self.common.names), partial(self._price, k, loop)
+        return split(loop, name, active, joint, rows, price)._replace(later=later)
 
     def _price(self, k: int, loop: Loop, c: int) -> int:
         """Bytes that are kept around loop k if the reverse starts from the carry's last state."""
@@ -295,8 +298,9 @@ class _Pull:
         bodies = (b.body(plan.advance), b.body(plan.retaping), b.body(plan.reverse))
         counts = tuple(len(g) for g in groups)
         attrs = reverse_loop_attrs(bodies, loop.length, n, counts, plan.name, loop.guard)
-        of_xs = [self.tape.rows[loop.xs[x]].type for x in active.xs]
-        types = [*(b.type(x) for x in (*groups[2], *groups[4])), *of_xs]
+        types = [b.type(x) for x in (*groups[2], *groups[4])]
+        of_steps = plan.reverse.output_types[len(types) :]
+        types += [t.with_shape((loop.length, *t.shape)) for t in of_steps]
         operands = [self.results[k][-1], *(x for g in groups for x in g)]
         values = iter(b.control(Op.REVERSE_LOOP, operands, attrs, types))
         carry, totals, before, ct_xs = (
@@ -306,6 +310,9 @@ class _Pull:
             self.ct.pop(x, None)
         for x, total in zip(names, totals, strict=True):
             self.add(x, total)
+        for added in plan.later:
+            stacks, x = list(islice(values, 2 * len(added.negative))), names[added.at]
+            self.add(x, added.total(b, self.tape.rows[x].type, stacks))
         for x, ct in zip(active.xs, ct_xs, strict=True):
             self.add(loop.xs[x], ct)
         for c, ct in zip(active.carry, carry, strict=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ckad.passes.adjoint.outer import Later
 from ckad.passes.adjoint.residuals import Joint, Split
 from ckad.passes.adjoint.undo import WORTH, Restoring
 from ckad.passes.dce import dce, drop_inputs
@@ -38,6 +39,7 @@ class LoopAdjoint(NamedTuple):
     taping: Tape  # with ys, for the forward sweep
     retaping: Tape  # without ys, for the reverse sweep
     reverse: Tape
+    later: Sequence[Later] = ()  # what is added to sums behind the loop
 
 
 class Array(NamedTuple):
