@@ -265,6 +265,8 @@ def known_by_running(x: Any) -> np.ndarray | None:
 
 def alike(x: Any, y: Any) -> bool:
     """Whether both are the same numbers, as far as it can be told: known, or the same part."""
+    if any(isinstance(z, dispatch.Traced) and not isinstance(z, Tracer) for z in (x, y)):
+        return False
     these, those = known(x), known(y)
     if these is not None and those is not None:
         return bool(np.array_equal(these, those))
