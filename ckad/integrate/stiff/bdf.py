@@ -117,14 +117,7 @@ class Bdf(Run):
     def attempt(self, state: State) -> State:
         """A turn of the loop in SciPy's ``BDF._step_impl``."""
         t, order, rejected = state["t"], state["order"], state["rejected"]
-        smallest = smallest_step(stop_gradient(t))
-        bounded = np.maximum(np.minimum(state["h"], self.control.max_step), smallest)
-        length = np.where(rejected, state["h"], bounded)
-        failed = rejected & np.logical_not(length >= smallest)  # NaN, too
-        t_new = t + length * self.direction
-        beyond = self.direction * (t_new - self.tf) > 0.0
-        t_new = np.where(beyond, self.tf, t_new)
-        length = np.where(beyond, np.abs(t_new - t), length)
+        t_new, length, beyond, failed = self._reached(t, state["h"], rejected)
         ratio = length / state["h"]
         differences = rescaled(state["differences"], order, ratio)
         equal = np.where(ratio != 1.0, 0, state["equal"])
@@ -141,11 +134,7 @@ class Bdf(Run):
         made = traced(AFTER)[order] @ differences + traced(BY_CHANGE)[order][:, np.newaxis] * d
         ready = equal + 1 >= order + 1
         next_order, grown = self._next(order, made, d, y_new, safety)
-        finite = solved["converged"] & np.isfinite(norm)
-        shrunk = np.maximum(
-            MIN_FACTOR, safety * np.where(finite, norm, 1.0) ** (-1.0 / (order + 1))
-        )
-        shrunk = np.where(finite, shrunk, 0.5)
+        shrunk = _shrunk(solved["converged"] & np.isfinite(norm), norm, order, safety)
         change = np.where(kept, np.where(ready, self.cut(grown), 1.0), stop_gradient(shrunk))
         next_order = np.where(kept & ready, next_order, order)
         differences = rescaled(np.where(kept, made, differences), next_order, change)
@@ -166,12 +155,23 @@ class Bdf(Run):
         }
         for count in ("nfev", "njev", "nlu"):
             new[count] = np.where(failed, state[count], solved[count])
-        if self.events:
-            whole = happening.Step(kept, t, t_new, y_new, lambda t: self._at(new, t))
-            found, t_end, y_end = happening.after_step(self.events, state["events"], whole)
-            ended = {"t": np.where(kept, t_end, t), "y": np.where(kept, y_end, state["y"])}
-            return {**new, **ended, "events": found}
-        return new
+        if not self.events:
+            return new
+        whole = happening.Step(kept, t, t_new, y_new, lambda t: self._at(new, t))
+        found, t_end, y_end = happening.after_step(self.events, state["events"], whole)
+        ended = {"t": np.where(kept, t_end, t), "y": np.where(kept, y_end, state["y"])}
+        return {**new, **ended, "events": found}
+
+    def _reached(self, t: Any, h: Any, rejected: Any) -> tuple[Any, Any, Any, Any]:
+        """Where a step of ``h`` ends, its length, whether the end cuts it, and is it too short."""
+        smallest = smallest_step(stop_gradient(t))
+        bounded = np.maximum(np.minimum(h, self.control.max_step), smallest)
+        length = np.where(rejected, h, bounded)
+        failed = rejected & np.logical_not(length >= smallest)  # NaN, too
+        t_new = t + length * self.direction
+        beyond = self.direction * (t_new - self.tf) > 0.0
+        t_new = np.where(beyond, self.tf, t_new)
+        return t_new, np.where(beyond, np.abs(t_new - t), length), beyond, failed
 
     def _solved(self, state: State, fixed: Any, valid: Any, rejected: Any) -> State:
         """The correction d, with a Jacobian of its own where the one from before is too old."""
@@ -273,3 +273,9 @@ class Bdf(Run):
 
 def _factor(norm: Any, order: Any) -> Any:
     return np.where(norm > 0.0, norm, 1e-100) ** (-1.0 / order)
+
+
+def _shrunk(finite: Any, norm: Any, order: Any, safety: Any) -> Any:
+    """The part of its length that a rejected step is tried with next."""
+    factor = safety * np.where(finite, norm, 1.0) ** (-1.0 / (order + 1))
+    return np.where(finite, np.maximum(MIN_FACTOR, factor), 0.5)

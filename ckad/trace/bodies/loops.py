@@ -52,11 +52,11 @@ def scan(
     carry, carry_tree = trees.flatten(init)
     carry = [lift(c) for c in carry]
     with open_trace() as body:
-        i = body.builder.input(Type(DType.I64, ()))
+        body.builder.input(Type(DType.I64, ()))  # the number of the step
         body.index_range = 0, length
-        c_in = [_argument(body, c) for c in carry]
+        c_in = [argument(body, c) for c in carry]
         x_in = [_element(body, x) for x in x_leaves]
-        out = _call_step(step, i, trees.unflatten(carry_tree, c_in), trees.unflatten(x_tree, x_in))
+        out = step(trees.unflatten(carry_tree, c_in), trees.unflatten(x_tree, x_in))
         c_out, y_out = _split_output(out)
         c_rows = _carry_rows(carry, carry_tree, c_out)
         ys, y_tree = trees.flatten(y_out)
@@ -78,10 +78,6 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
     return scan(step, init, None, max(0, upper - lower))[0]
 
 
-def _call_step(step: Callable[..., Any], i: int, carry: Any, x: Any) -> Any:
-    return step(carry, x)
-
-
 def _split_output(out: Any) -> tuple[Any, Any]:
     if not isinstance(out, tuple) or len(out) != 2:
         raise CarryError(
@@ -93,7 +89,8 @@ def _split_output(out: Any) -> tuple[Any, Any]:
     return out
 
 
-def _argument(trace: Trace, like: Tracer) -> Tracer:
+def argument(trace: Trace, like: Tracer) -> Tracer:
+    """What a body is given in the place of ``like``."""
     return Tracer(Storage(trace, trace.builder.input(like.type)), (), like.scalar)
 
 

@@ -11,8 +11,8 @@ from ckad.place import at_place
 from ckad.tape.control import UNBOUNDED, WHILE, loop_attrs
 from ckad.tape.ops import Op
 from ckad.tape.types import DType, Type
-from ckad.trace.memory.context import Trace, current, mark_place, open_trace
-from ckad.trace.memory.storage import Storage
+from ckad.trace.bodies.loops import argument
+from ckad.trace.memory.context import current, mark_place, open_trace
 from ckad.trace.values.apply import astype
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
 
@@ -28,7 +28,7 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
     with open_trace() as inner:
         inner.builder.input(Type(DType.I64, ()))
         inner.builder.input(FLAG)
-        given = [_input(inner, x) for x in state]
+        given = [argument(inner, x) for x in state]
         rows = _new_rows(state, tree, body(trees.unflatten(tree, given)))
         types = [x.type for x in state]
         made = [fresh(r, scalar=x.scalar) for r, x in zip(rows, state, strict=True)]
@@ -45,10 +45,6 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
 def _own(x: Tracer) -> Tracer:
     """The same value in a storage of its own: what ``cond`` writes reaches nobody."""
     return fresh(value(x), scalar=x.scalar)
-
-
-def _input(trace: Trace, like: Tracer) -> Tracer:
-    return Tracer(Storage(trace, trace.builder.input(like.type)), (), like.scalar)
 
 
 def _flag(condition: Any) -> int:

@@ -21,11 +21,11 @@ from ckad.rules.routines.dense.lapack import (
 from ckad.rules.routines.dense.matrices import (
     Matrix,
     add,
-    flags,
     matrices,
     matrix,
     need,
     square,
+    square_stack,
 )
 from ckad.rules.routines.dense.triangles import divide
 from ckad.rules.routines.memory import (
@@ -56,9 +56,7 @@ _NOT_POSITIVE = 1
 
 
 def _cholesky_shape(attrs: Attributes, a: Type) -> Type:
-    flags("cholesky", attrs, 1)
-    matrices("cholesky", a)
-    square("cholesky", a)
+    square_stack("cholesky", attrs, 1, a)
     return a
 
 

@@ -10,13 +10,12 @@ from ckad.rules.routines.dense.lapack import divided, parted_to
 from ckad.rules.routines.dense.matrices import (
     Matrix,
     eye,
-    flags,
-    matrices,
     matrix,
     need,
     part,
     placed,
-    square,
+    square_stack,
+    stacks,
 )
 from ckad.rules.routines.dense.systems import (
     inverse_times,
@@ -38,8 +37,7 @@ from ckad.tape.types import DType, Type
 
 
 def _slogdet_shape(attrs: Attributes, factors: Type) -> Type:
-    flags("slogdet", attrs, 1)
-    matrices("slogdet", factors)
+    stacks("slogdet", attrs, 1, factors)
     return factors.with_shape((factors.shape[0] // (1 + attrs[0]), 1, 2 + attrs[0]))
 
 
@@ -164,8 +162,7 @@ regular = define(
 
 
 def _det_shape(attrs: Attributes, factors: Type, a: Type) -> Type:
-    flags("det", attrs, 1)
-    matrices("det", factors, a)
+    stacks("det", attrs, 1, factors, a)
     return a.with_shape((a.shape[0], 1, 1))
 
 
@@ -221,9 +218,7 @@ det = from_code(
 
 
 def _adjugate_shape(attrs: Attributes, factors: Type, a: Type) -> Type:
-    flags("adjugate", attrs, 1)
-    matrices("adjugate", a)
-    square("adjugate", a)
+    square_stack("adjugate", attrs, 1, a)
     return a
 
 

@@ -25,14 +25,7 @@ from ckad.rules.routines.dense.lapack import (
     turned_into_parts,
     turned_parts,
 )
-from ckad.rules.routines.dense.matrices import (
-    Matrix,
-    flags,
-    matrices,
-    matrix,
-    part,
-    square,
-)
+from ckad.rules.routines.dense.matrices import Matrix, matrix, part, square_stack, stacks
 from ckad.rules.routines.dense.spectral import NO_EIGENVALUES, below_nothing, first_rows
 from ckad.rules.routines.memory import (
     HEAD,
@@ -66,9 +59,7 @@ _SAME_VECTORS: Failure = (
 
 
 def _eig_shape(attrs: Attributes, a: Type) -> Type:
-    flags("eig", attrs, 1)
-    matrices("eig", a)
-    square("eig", a)
+    square_stack("eig", attrs, 1, a)
     batch, n, _ = a.shape
     return a.with_shape((batch * (2 - attrs[0]), n + 1, n))
 
@@ -158,9 +149,7 @@ eig = from_code(
 
 
 def _left_vectors_shape(attrs: Attributes, v: Type) -> Type:
-    flags("left_vectors", attrs, 0)
-    matrices("left_vectors", v)
-    square("left_vectors", v)
+    square_stack("left_vectors", attrs, 0, v)
     return v
 
 
@@ -238,8 +227,7 @@ left_vectors = from_code(
 
 
 def _eig_values_shape(attrs: Attributes, pairs: Type) -> Type:
-    flags("eig_values", attrs, 0)
-    matrices("eig_values", pairs)
+    stacks("eig_values", attrs, 0, pairs)
     return pairs.with_shape((pairs.shape[0], 1, pairs.shape[2]))
 
 
@@ -287,8 +275,7 @@ eig_values = define(
 
 
 def _eig_vectors_shape(attrs: Attributes, pairs: Type) -> Type:
-    flags("eig_vectors", attrs, 0)
-    matrices("eig_vectors", pairs)
+    stacks("eig_vectors", attrs, 0, pairs)
     return pairs.with_shape((pairs.shape[0], pairs.shape[1] - 1, pairs.shape[2]))
 
 

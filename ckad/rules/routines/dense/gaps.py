@@ -16,13 +16,13 @@ from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.matrices import (
     Matrix,
-    flags,
     joined,
     matrices,
     matrix,
     need,
     parted,
     square,
+    stacks,
 )
 from ckad.rules.routines.memory import compiled, doubles, from_code, integers
 from ckad.tape.builder import Builder
@@ -200,8 +200,7 @@ def _repeated(x: Matrix, shape: tuple[int, int, int]) -> Matrix:
 
 
 def _eig_gaps_shape(attrs: Attributes, w: Type, left: Type) -> Type:
-    flags("eig_gaps", attrs, 0)
-    matrices("eig_gaps", w, left)
+    stacks("eig_gaps", attrs, 0, w, left)
     square("eig_gaps", left)
     need(w.shape[1:] == (1, left.shape[2]), f"eig_gaps of {w} and {left}")
     return left

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ckad.rules.registry import Tangents
-from ckad.rules.routines.dense.matrices import add, flags, matrices, matrix, need
+from ckad.rules.routines.dense.matrices import add, matrix, need, stacks
 from ckad.tape.builder import Builder
 from ckad.tape.routines import Attributes, Routine, define
 from ckad.tape.types import Type
@@ -18,8 +18,7 @@ from ckad.tape.types import Type
 
 
 def _pinv_shape(attrs: Attributes, p: Type, a: Type) -> Type:
-    flags("pinv", attrs, 1)
-    matrices("pinv", p, a)
+    stacks("pinv", attrs, 1, p, a)
     need(p.shape[1:] == a.shape[:0:-1], f"pinv of {p} and {a}")
     return p
 
@@ -60,8 +59,7 @@ pinv = define(
 
 
 def _lstsq_shape(attrs: Attributes, x: Type, a: Type, y: Type, p: Type) -> Type:
-    flags("lstsq", attrs, 1)
-    matrices("lstsq", x, a, y, p)
+    stacks("lstsq", attrs, 1, x, a, y, p)
     (_, m, n), k = a.shape, y.shape[2]
     fits = (x.shape[1:], y.shape[1:], p.shape[1:]) == ((n, k), (m, k), (n, m))
     need(fits, f"lstsq of {x}, {a}, {y} and {p}")

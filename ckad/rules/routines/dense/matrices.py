@@ -40,6 +40,17 @@ def flags(name: str, attrs: Sequence[int], n: int) -> None:
     need(fits, f"{name} with attributes {tuple(attrs)}")
 
 
+def stacks(name: str, attrs: Sequence[int], n: int, *operands: Type) -> None:
+    """TapeError unless these are stacks of matrices, with ``n`` flags."""
+    flags(name, attrs, n)
+    matrices(name, *operands)
+
+
+def square_stack(name: str, attrs: Sequence[int], n: int, a: Type) -> None:
+    stacks(name, attrs, n, a)
+    square(name, a)
+
+
 # --- complex matrices in Python ------------------------------------------------------------------
 
 

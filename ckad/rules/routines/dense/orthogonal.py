@@ -15,13 +15,7 @@ from ckad.rules.routines.dense.lapack import (
     turned_into_parts,
     turned_parts,
 )
-from ckad.rules.routines.dense.matrices import (
-    above_square,
-    flags,
-    matrices,
-    matrix,
-    need,
-)
+from ckad.rules.routines.dense.matrices import above_square, matrix, need, stacks
 from ckad.rules.routines.dense.triangles import divide
 from ckad.rules.routines.memory import HEAD, compiled, doubles, external, from_code, integers
 from ckad.tape.builder import Builder
@@ -39,8 +33,7 @@ _zungqr = external("zungqr", 9)
 
 
 def _qr_shape(attrs: Attributes, a: Type) -> Type:
-    flags("qr", attrs, 1)
-    matrices("qr", a)
+    stacks("qr", attrs, 1, a)
     batch, m, n = a.shape
     need(m >= n, f"qr of {a}; it needs at least as many rows as columns")
     return a.with_shape((batch, m + n, n))

@@ -26,12 +26,12 @@ from ckad.rules.routines.dense.lapack import (
 from ckad.rules.routines.dense.matrices import (
     Matrix,
     eye,
-    flags,
     matrices,
     matrix,
     need,
     part,
     placed,
+    stacks,
 )
 from ckad.rules.routines.memory import (
     HEAD,
@@ -72,8 +72,7 @@ class _Sizes:
 
 
 def _svd_shape(attrs: Attributes, a: Type) -> Type:
-    flags("svd", attrs, 2)
-    matrices("svd", a)
+    stacks("svd", attrs, 2, a)
     batch, m, n = a.shape
     return a.with_shape((batch, 1, _Sizes(m, n, attrs[0]).size))
 

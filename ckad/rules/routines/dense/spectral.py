@@ -28,14 +28,13 @@ from ckad.rules.routines.dense.lapack import (
 from ckad.rules.routines.dense.matrices import (
     Matrix,
     eye,
-    flags,
     joined,
-    matrices,
     matrix,
     need,
     part,
     placed,
-    square,
+    square_stack,
+    stacks,
 )
 from ckad.rules.routines.memory import (
     HEAD,
@@ -62,9 +61,7 @@ NO_EIGENVALUES: Failure = (np.linalg.LinAlgError, "Eigenvalues did not converge"
 
 
 def _eigh_shape(attrs: Attributes, a: Type) -> Type:
-    flags("eigh", attrs, 2)
-    matrices("eigh", a)
-    square("eigh", a)
+    square_stack("eigh", attrs, 2, a)
     batch, n, _ = a.shape
     return a.with_shape((batch, n + 1, n))
 
@@ -148,8 +145,7 @@ eigh = from_code(
 
 
 def _eigenvalues_shape(attrs: Attributes, pairs: Type) -> Type:
-    flags("eigenvalues", attrs, 1)
-    matrices("eigenvalues", pairs)
+    stacks("eigenvalues", attrs, 1, pairs)
     batch, _, n = pairs.shape
     return pairs.with_shape((batch // (1 + attrs[0]), 1, n))
 
@@ -204,8 +200,7 @@ eigenvalues = define(
 
 
 def _eigenvectors_shape(attrs: Attributes, pairs: Type) -> Type:
-    flags("eigenvectors", attrs, 1)
-    matrices("eigenvectors", pairs)
+    stacks("eigenvectors", attrs, 1, pairs)
     batch, rows, n = pairs.shape
     need(rows == n + 1, f"eigenvectors of {pairs}")
     return pairs.with_shape((batch, n, n))

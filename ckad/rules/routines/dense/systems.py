@@ -23,13 +23,13 @@ from ckad.rules.routines.dense.lapack import (
 from ckad.rules.routines.dense.matrices import (
     Matrix,
     add,
-    flags,
     matrices,
     matrix,
     need,
     part,
     placed,
-    square,
+    square_stack,
+    stacks,
 )
 from ckad.rules.routines.memory import (
     HEAD,
@@ -58,9 +58,7 @@ _SINGULAR = 1
 
 
 def _lu_shape(attrs: Attributes, a: Type) -> Type:
-    flags("lu", attrs, 1)
-    matrices("lu", a)
-    square("lu", a)
+    square_stack("lu", attrs, 1, a)
     batch, n, _ = a.shape
     return a.with_shape((batch, n + 1, n))
 
@@ -121,8 +119,7 @@ def solution(name: str, factors: Type, right: Type, n: int) -> Type:
 
 
 def _lu_solve_shape(attrs: Attributes, factors: Type, right: Type) -> Type:
-    flags("lu_solve", attrs, 2)
-    matrices("lu_solve", factors, right)
+    stacks("lu_solve", attrs, 2, factors, right)
     return solution("lu_solve", factors, right, factors.shape[2])
 
 

@@ -11,14 +11,7 @@ from ckad.rules.routines.dense.lapack import (
     gathered,
     parted_to,
 )
-from ckad.rules.routines.dense.matrices import (
-    Matrix,
-    add,
-    flags,
-    matrices,
-    matrix,
-    square,
-)
+from ckad.rules.routines.dense.matrices import Matrix, add, matrix, square, stacks
 from ckad.rules.routines.dense.systems import solution
 from ckad.rules.routines.memory import HEAD, compiled, copy, doubles, from_code, integers
 from ckad.tape.builder import Builder
@@ -34,8 +27,7 @@ _SINGULAR = 1
 
 
 def _triangular_shape(attrs: Attributes, a: Type, right: Type) -> Type:
-    flags("triangular", attrs, 4)
-    matrices("triangular", a, right)
+    stacks("triangular", attrs, 4, a, right)
     square("triangular", a)
     return solution("triangular", a, right, a.shape[2])
 

@@ -9,11 +9,10 @@ from ckad.rules.routines.dense.matrices import (
     Matrix,
     flags,
     joined,
-    matrices,
     matrix,
     need,
     parted,
-    square,
+    square_stack,
 )
 from ckad.rules.routines.dense.triangles import triangular
 from ckad.rules.routines.memory import HEAD, compiled, from_code, integers
@@ -26,9 +25,7 @@ from ckad.tape.types import DType, Type
 
 
 def _compact_shape(attrs: Attributes, a: Type) -> Type:
-    flags("lu_compact", attrs, 1)
-    matrices("lu_compact", a)
-    square("lu_compact", a)
+    square_stack("lu_compact", attrs, 1, a)
     batch, n, _ = a.shape
     return a.with_shape((batch, n + 1, n))
 

@@ -39,7 +39,7 @@ from ckad.rules.routines.dense.matrices import (
     need,
     part,
     placed,
-    square,
+    square_stack,
 )
 from ckad.rules.routines.memory import (
     HEAD,
@@ -59,9 +59,7 @@ from ckad.tape.types import Type
 
 
 def _parts_shape(attrs: Attributes, a: Type) -> Type:
-    flags("expm_parts", attrs, 1)
-    matrices("expm_parts", a)
-    square("expm_parts", a)
+    square_stack("expm_parts", attrs, 1, a)
     batch, n, _ = a.shape
     return a.with_shape((batch, BLOCKS * n + 2, n))
 

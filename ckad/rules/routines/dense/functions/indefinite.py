@@ -8,15 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ckad.rules.registry import Tangents
-from ckad.rules.routines.dense.matrices import (
-    Matrix,
-    flags,
-    joined,
-    matrices,
-    matrix,
-    parted,
-    square,
-)
+from ckad.rules.routines.dense.matrices import Matrix, joined, matrix, parted, square_stack, stacks
 from ckad.rules.routines.dense.systems import inverse_times
 from ckad.tape.builder import Builder
 from ckad.tape.routines import Attributes, Routine, define
@@ -27,9 +19,7 @@ from ckad.tape.types import DType, Type
 
 
 def _shape(attrs: Attributes, a: Type) -> Type:
-    flags("ldl", attrs, 3)
-    matrices("ldl", a)
-    square("ldl", a)
+    square_stack("ldl", attrs, 3, a)
     batch, n, _ = a.shape
     return a.with_shape((batch, 2 * n + 1, n))
 
@@ -119,8 +109,7 @@ ldl = define(
 
 
 def _order_shape(attrs: Attributes, a: Type) -> Type:
-    flags("column_order", attrs, 1)
-    matrices("column_order", a)
+    stacks("column_order", attrs, 1, a)
     return Type(DType.I64, (a.shape[0] >> attrs[0], a.shape[2]))
 
 

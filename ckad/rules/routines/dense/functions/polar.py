@@ -9,12 +9,11 @@ from ckad.rules.routines.dense.functions.sylvester import sylvester
 from ckad.rules.routines.dense.matrices import (
     Matrix,
     above_square,
-    flags,
     joined,
-    matrices,
     matrix,
     need,
     parted,
+    stacks,
 )
 from ckad.rules.routines.dense.systems import inverse_times
 from ckad.tape.builder import Builder
@@ -26,8 +25,7 @@ from ckad.tape.types import Type
 
 
 def _shape(attrs: Attributes, a: Type) -> Type:
-    flags("polar", attrs, 1)
-    matrices("polar", a)
+    stacks("polar", attrs, 1, a)
     batch, m, n = a.shape
     need(m >= n, f"polar of {a}; it needs at least as many rows as columns")
     return a.with_shape((batch, m + n, n))

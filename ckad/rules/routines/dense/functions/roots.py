@@ -9,24 +9,14 @@ import numpy as np
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.functions.exponential import corners
 from ckad.rules.routines.dense.functions.sylvester import sylvester
-from ckad.rules.routines.dense.matrices import (
-    Matrix,
-    flags,
-    joined,
-    matrices,
-    matrix,
-    parted,
-    square,
-)
+from ckad.rules.routines.dense.matrices import Matrix, joined, matrix, parted, square_stack
 from ckad.tape.builder import Builder
 from ckad.tape.routines import Attributes, Routine, define
 from ckad.tape.types import Type
 
 
 def _shape(attrs: Attributes, a: Type) -> Type:
-    flags("a function of matrices", attrs, 1)
-    matrices("a function of matrices", a)
-    square("a function of matrices", a)
+    square_stack("a function of matrices", attrs, 1, a)
     return a
 
 

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from ckad.rules.registry import Tangents
-from ckad.rules.routines.dense.matrices import flags, joined, matrices, matrix, need, parted, square
+from ckad.rules.routines.dense.matrices import joined, matrix, need, parted, square, stacks
 from ckad.tape.builder import Builder
 from ckad.tape.routines import Attributes, Routine, define
 from ckad.tape.types import Type
@@ -16,8 +16,7 @@ from ckad.tape.types import Type
 
 
 def _sylvester_shape(attrs: Attributes, a: Type, b: Type, q: Type) -> Type:
-    flags("sylvester", attrs, 1)
-    matrices("sylvester", a, b, q)
+    stacks("sylvester", attrs, 1, a, b, q)
     square("sylvester", a)
     square("sylvester", b)
     need(q.shape[1:] == (a.shape[1], b.shape[1]), f"sylvester of {a}, {b} and {q}")
