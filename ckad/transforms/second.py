@@ -81,7 +81,7 @@ def jacobian(
         at = _position(argnums, len(args))
         is_sparse = sparse or pattern is not None
         by = _gradient_by(fun, args, at)
-        if by is not None and (by == at or not is_sparse):
+        if isinstance(fun, GradientAlone) and by is not None and (by == at or not is_sparse):
             of, own = fun.fun, fun.told(options).options
             if is_sparse:
                 return sparse_hessian(of, args, kwargs, at, pattern, own)
