@@ -176,6 +176,24 @@ def _fminbound(
     return _minimize_scalar(func, None, (x1, x2), args, "bounded", None, ends).x
 
 
+# --- the function that SciPy has to try them on --------------------------------------------------
+
+
+def _rosen(x: Any) -> Any:
+    x = np.true_divide(x, 1.0)
+    return np.sum(100.0 * (x[1:] - x[:-1] ** 2.0) ** 2.0 + (1 - x[:-1]) ** 2.0, axis=0)
+
+
+def _rosen_der(x: Any) -> Any:
+    x = np.true_divide(x, 1.0)
+    beyond, zero = 200.0 * (x[1:] - x[:-1] ** 2), np.zeros_like(x[:1])
+    below = -2.0 * beyond * x[:-1] - 2.0 * (1.0 - x[:-1])
+    return np.concatenate((below, zero)) + np.concatenate((zero, beyond))
+
+
+put(scipy.optimize.rosen, _rosen)
+put(scipy.optimize.rosen_der, _rosen_der)
+
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     scipy.optimize.minimize: _minimize,
     scipy.optimize.minimize_scalar: _minimize_scalar,

@@ -94,6 +94,9 @@ class Transformed:
     def asked(self) -> Hashable:
         raise NotImplementedError
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
     def __get__(self, owner: Any, of: type | None = None) -> Any:
         """A method where it stands in a class, as a function is."""
         return self if owner is None else MethodType(self, owner)

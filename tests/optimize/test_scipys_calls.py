@@ -216,3 +216,15 @@ def test_what_these_tell_beside_the_minimum_is_refused():
 def test_fields_that_a_result_has_not_are_named_with_a_remedy():
     with pytest.raises(AttributeError, match=r"no hess_inv\. np.linalg.inv\(ckad.hessian"):
         ckad.grad(lambda a: optimize.minimize(quartic, [0.3], (a,)).hess_inv[0, 0])(0.7)
+
+
+@pytest.mark.parametrize("shape", [(5,), (3, 2)])
+def test_rosenbrocks_function(shape):
+    x = np.linspace(-1.0, 1.5, np.prod(shape)).reshape(shape)
+    for of_scipy in (optimize.rosen, optimize.rosen_der):
+        np.testing.assert_allclose(ckad.jit(of_scipy, engine="vm")(x), of_scipy(x), rtol=1e-14)
+    total = _grad(lambda x: np.sum(optimize.rosen(x)))
+    np.testing.assert_allclose(total(x), optimize.rosen_der(x), rtol=1e-12)
+    if len(shape) == 1:
+        found = ckad.jacobian(optimize.rosen_der, engine="vm")(x)
+        np.testing.assert_allclose(found, optimize.rosen_hess(x), rtol=1e-12)
