@@ -78,9 +78,6 @@ class Transformed:
 
     fun: Callable[..., Any]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError
-
     @property
     def __wrapped__(self) -> Callable[..., Any]:
         """Whose signature it has."""
