@@ -42,7 +42,14 @@ def loops_in_loops(a, c, x):
     return np.sum(x * x * x)
 
 
-PROGRAMS = [two_matrices, twice_in_a_step, also_outside, loops_in_loops]
+def few_columns(a, c, x):
+    y = np.stack([x, np.cos(x), x - 1.0], axis=1)
+    for _ in range(8):
+        y = np.tanh(c @ (a @ y) - y) + 0.1 * (y.T @ c @ a).T
+    return np.sum(y * y)
+
+
+PROGRAMS = [few_columns, two_matrices, twice_in_a_step, also_outside, loops_in_loops]
 
 
 def stacked(tape):

@@ -311,7 +311,7 @@ class _Pull:
         for x, total in zip(names, totals, strict=True):
             self.add(x, total)
         for added in plan.later:
-            stacks, x = list(islice(values, 2 * len(added.negative))), names[added.at]
+            stacks, x = list(islice(values, 2 * len(added.products))), names[added.at]
             self.add(x, added.total(b, self.tape.rows[x].type, stacks))
         for x, ct in zip(active.xs, ct_xs, strict=True):
             self.add(loop.xs[x], ct)

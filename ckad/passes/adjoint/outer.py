@@ -25,32 +25,48 @@ MOST_TIMES = 2
 
 
 class Vectors(NamedTuple):
-    """Rows of which a step adds the outer product, or takes it away."""
+    """Rows of which a step adds the outer product, or takes it away; or of few of them."""
 
     left: int
     right: int
     negative: bool
+    inner: int = 1  # how many outer products
+    turned: tuple[int, int] = (1, 0)  # which are transposed, as a MATMUL has it
 
 
 class Later(NamedTuple):
-    """What is added to a sum behind the loop: per product whether it is taken away."""
+    """What is added to a sum behind the loop."""
 
     at: int  # which of the sums
-    negative: tuple[bool, ...]
+    products: tuple[Vectors, ...]
 
     def total(self, b: Builder, type: Type, stacks: Sequence[int]) -> int:
         """The sum of the outer products of the vectors in ``stacks``, two for each."""
-        n, m = (k for k in type.shape if k != 1)
+        lengths = [k for k in type.shape if k != 1]
         total = None
-        for at, negative in enumerate(self.negative):
+        for at, each in enumerate(self.products):
             left, right = (
-                b.reshape_to(x, (1, b.type(x).shape[0], k))
-                for x, k in zip(stacks[2 * at : 2 * at + 2], (n, m), strict=True)
+                _behind_one_another(b, x, n, each.inner, inner_last)
+                for x, n, inner_last in zip(
+                    stacks[2 * at : 2 * at + 2],
+                    lengths,
+                    (not each.turned[0], bool(each.turned[1])),
+                    strict=True,
+                )
             )
-            made = b.matmul(b.neg(left) if negative else left, right, attrs=(1, 0))
+            made = b.matmul(b.neg(left) if each.negative else left, right, attrs=each.turned)
             total = made if total is None else b.add(total, made)
         assert total is not None
         return b.reshape_to(total, type.shape)
+
+
+def _behind_one_another(b: Builder, x: int, n: int, inner: int, inner_last: bool) -> int:
+    """The vectors of all steps as one matrix."""
+    steps = b.type(x).shape[0]
+    if not inner_last:
+        return b.reshape_to(x, (1, steps * inner, n))
+    turned = b.transpose(b.reshape_to(x, (steps, n, inner)), attrs=(1, 0, 2))
+    return b.reshape_to(turned, (1, n, steps * inner))
 
 
 def deferred(
@@ -66,10 +82,11 @@ def deferred(
         for at, start in enumerate(sums):
             k = n_values + n_totals - len(sums) + at
             found = _products(tape, start, outputs[k])
-            if found and _are_small(tape.rows[start].type, len(found) * loop.length):
+            n_vectors = loop.length * sum(each.inner for each in found)
+            if found and _are_small(tape.rows[start].type, n_vectors):
                 outputs[k] = start
                 vectors += [x for pair in found for x in (pair.left, pair.right)]
-                later.append(Later(at, tuple(pair.negative for pair in found)))
+                later.append(Later(at, tuple(found)))
     if not later:
         return tape, list(counts), []
     behind = n_values + n_totals + n_xs
@@ -123,7 +140,19 @@ def _of_product(tape: Tape, k: int) -> Vectors | None:
     if op is Op.NEG:
         made = _of_product(tape, operands[0])
         return None if made is None else made._replace(negative=not made.negative)
+    if op is Op.MATMUL:
+        return _of_matrices(tape, k)
     return _outer(tape, operands[0], operands[1]) if op is Op.MUL else None
+
+
+def _of_matrices(tape: Tape, k: int) -> Vectors | None:
+    """A product of one matrix by another, of few columns each."""
+    row = tape.rows[k]
+    (batch, n, m), (tx, ty) = row.type.shape, row.attrs
+    inner = tape.rows[row.operands[0]].type.shape[1 if tx else 2]
+    if batch != 1 or n == 1 or m == 1:
+        return None
+    return Vectors(row.operands[0], row.operands[1], False, inner, (tx, ty))
 
 
 def _outer(tape: Tape, x: int, y: int) -> Vectors | None:
