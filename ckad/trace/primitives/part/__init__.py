@@ -13,4 +13,4 @@ from ckad.trace.primitives.part import (
 )
 
 #: Those that hold rows of the table.
-MODULES = (elements, found, reductions, shapes, joins, structures, access, mask, found, fits)
+MODULES = (elements, found, reductions, shapes, joins, structures, access, mask, fits)
