@@ -82,8 +82,6 @@ def linearize(
     1.0 2.0 3.0
     """
     options = Options(engine=engine, threads=threads)
-    if isinstance(fun, Gradient) and not fun.has_aux:
-        return _linear_gradient(fun.told(options), primals)
     call = Call(fun, primals, {}, options)
     out = call.results(call.run(call.primal))
     call.kept()
@@ -92,17 +90,6 @@ def linearize(
         return _pushed(call, tangents)[1]
 
     return out, shown_as("pushforward of {}", fun, pushforward)
-
-
-def _linear_gradient(fun: Gradient, primals: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
-    call, tape, layout = fun.prepare(primals, {})
-    out = fun.shown(call, layout, call.run(tape))
-    call.kept()
-
-    def pushforward(*tangents: Any) -> Any:
-        return _pushed_gradient(fun, call, layout, tangents)[1]
-
-    return out, shown_as("pushforward of the gradient of {}", fun, pushforward)
 
 
 def _pushed(call: Call, tangents: tuple[Any, ...]) -> tuple[Any, Any]:

@@ -312,8 +312,8 @@ def vjp(
 def _of_gradient(
     fun: GradientAlone, primals: Sequence[Any]
 ) -> tuple[Any, Callable[[Any], tuple[Any, ...]]] | None:
-    """`vjp` of a gradient, in one reverse sweep: second derivatives are symmetric, so it is the
-    gradient by the primals of the tangent in the cotangent's direction. None if that is complex."""
+    """`vjp` of a gradient, in one reverse sweep: the gradient by the primals of the tangent in the
+    cotangent's direction. None if that is complex."""
     call, tape, by = fun.prepare(primals, {})
     layout = layout_of(call, range(len(primals)), False)
     if fun.has_aux or any(layout.imaginary):

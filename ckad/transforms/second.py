@@ -79,19 +79,16 @@ def jacobian(
     @met_by_handlers
     def compute(*args: Any, **kwargs: Any) -> Any:
         at = _position(argnums, len(args))
-        is_sparse = sparse or pattern is not None
+        if sparse or pattern is not None:
+            return sparse_jacobian(fun, args, kwargs, at, mode, pattern, options)
+
         by = _gradient_by(fun, args, at)
-        if isinstance(fun, GradientAlone) and by is not None and (by == at or not is_sparse):
-            of, own = fun.fun, fun.told(options).options
-            if is_sparse:
-                return sparse_hessian(of, args, kwargs, at, pattern, own)
+        if isinstance(fun, GradientAlone) and by is not None:
             given = [
                 np.asarray(x) if n in (by, at) and not isinstance(x, Tracer) else x
                 for n, x in enumerate(args)
             ]
-            return _second(of, given, kwargs, own, by, at)
-        if is_sparse:
-            return sparse_jacobian(fun, args, kwargs, at, mode, pattern, options)
+            return _rows(fun.fun, given, kwargs, fun.told(options).options, by, at)
 
         x = _array(args[at], f"argument {at}")
         call = Call(fun, (*args[:at], x, *args[at + 1 :]), kwargs, options)
@@ -145,6 +142,18 @@ def jacrev(
     """
     options = {"memory": memory, "schedule": schedule, "engine": engine, "threads": threads}
     return jacobian(fun, argnums, "rev", **options)  # type: ignore[arg-type]
+
+
+def _rows(
+    fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], options: Options,
+    by: int, at: int,
+) -> Any:  # fmt: skip
+    """The change with argument ``at`` of each element of the gradient by argument ``by``. It need
+    not be symmetric: a user's rules may be the derivative of no function."""
+    call, _, layout = Gradient(fun, by, False, options).prepare(args, kwargs)
+    wrt = layout_of(call, (at,), True).wrt
+    about = wrt, layout.wrt, len(call.tape.inputs)
+    return _together(call, pipeline.hvps, about, _units(args[by]), args[at])
 
 
 def _gradient_by(fun: Any, args: Sequence[Any], at: int) -> int | None:
