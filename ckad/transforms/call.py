@@ -34,6 +34,8 @@ from ckad.loops.progress import run
 from ckad.passes import pipeline
 from ckad.passes.pipeline import Pipeline, Positions, Stages
 from ckad.place import at_place
+from ckad.tape.ops import Op
+from ckad.tape.routines import routine_of
 from ckad.tape.tape import Tape
 from ckad.trace.record import Arguments, Given, Recording, inline, named, record, take_apart
 from ckad.trace.source.libraries import python_function
@@ -142,6 +144,12 @@ class Call:
         return made
 
     @property
+    def has_given_rules(self) -> bool:
+        """Whether somebody says how values are derived: perhaps as no function is, so that second
+        derivatives need not be symmetric."""
+        return _is_marked(self.tape)
+
+    @property
     def contracts(self) -> bool:
         """Whether products and sums become one op: the native engine has an instruction for it.
 
@@ -213,6 +221,11 @@ class Call:
         tree = self.recording.out_tree
         shown = finished(leaves, self.recording.out_scalars)
         return shown[0] if tree.num_nodes == tree.num_leaves == 1 else trees.unflatten(tree, shown)
+
+
+def _is_marked(tape: Tape) -> bool:
+    marks = (row.op is Op.CALL and routine_of(row).marks for row in tape.rows)
+    return any(marks) or any(map(_is_marked, tape.bodies))
 
 
 def _as_inputs(tape: Tape, arrays: Sequence[Any]) -> list[np.ndarray]:

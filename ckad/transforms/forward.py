@@ -57,9 +57,10 @@ def jvp(
     _check_sequence("primals", primals)
     _check_sequence("tangents", tangents)
     if isinstance(fun, Gradient) and returns is None and not fun.has_aux:
-        fun = fun.told(options)
-        call, _, layout = fun.prepare(tuple(primals), {})
-        return _pushed_gradient(fun, call, layout, tuple(tangents))
+        told = fun.told(options)
+        call, _, layout = told.prepare(tuple(primals), {})
+        if not call.has_given_rules:
+            return _pushed_gradient(told, call, layout, tuple(tangents))
     return _pushed(Call(returning(fun, returns), tuple(primals), {}, options), tuple(tangents))
 
 

@@ -133,9 +133,9 @@ def _first(fun: Callable[..., Any], x: np.ndarray, options: Options) -> tuple[_P
 
 
 def _second(gradient: Gradient, x: np.ndarray) -> tuple[_Product, _Product] | None:
-    """The Hessian of what a gradient is of, which is symmetric."""
+    """The Hessian of what a gradient is of, where it is symmetric."""
     call, _, layout = gradient.prepare((x,), {})
-    if len(layout.wrt) != 1 or gradient.has_aux:
+    if len(layout.wrt) != 1 or gradient.has_aux or call.has_given_rules:
         return None
     about = layout.wrt, layout.wrt, len(call.tape.inputs)
     made = _Product(call, pipeline.hvps, about, call.tape.input_types[layout.wrt[0]])

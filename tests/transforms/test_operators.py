@@ -328,3 +328,7 @@ def test_a_gradient_by_a_user_s_rules_need_not_be_that_of_a_function():
     assert np.allclose(ckad.jacobian(slope, sparse=True, engine="vm")(x).toarray(), expected)
     assert np.allclose(ckad.vjp(slope, x, engine="vm")[1](v)[0], v @ expected)
     assert np.allclose(ckad.linearize(slope, x, engine="vm")[1](v), expected @ v)
+    assert np.allclose(ckad.jvp(slope, (x,), (v,), engine="vm")[1], expected @ v)
+    operator = ckad.linear_operator(slope, x, engine="vm")
+    assert np.allclose(operator @ v, expected @ v)
+    assert np.allclose(operator.T @ v, expected.T @ v)
