@@ -175,7 +175,8 @@ BY_NUMBA = {"adjugate", "det", "expm_along", "expm_parts", "slogdet"}
 def test_which_routines_numba_compiles():
     left = set()
     for routine in ROUTINES:
-        if routine.compiled is None or routine.name == "fourier":
+        is_users = "#" in routine.name  # a primitive that another test has made
+        if routine.compiled is None or routine.name == "fourier" or is_users:
             continue
         address = routine.compiled.address.__wrapped__
         source = dict(zip(address.__code__.co_freevars, address.__closure__, strict=True))[
