@@ -82,6 +82,11 @@ def _is_whole(x: Any) -> bool:
     return getattr(found, "in_buffers", None) is not None
 
 
+def holds_wholes(x: Any) -> bool:
+    """Whether a list or dict in buffers is in ``x``."""
+    return bool(ledgers()) and any(map(_is_whole, trees.flatten(x, _is_whole)[0]))
+
+
 def flatten(x: Any) -> tuple[list[Any], trees.Treedef]:
     """Leaves and structure, with those of passing objects, and lists in buffers as wholes."""
     inner = ledgers() and ledger().contents and isinstance(x, (tuple, *CONTAINERS, Instance))
