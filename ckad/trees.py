@@ -363,6 +363,7 @@ def describe(treedef: Treedef) -> str:
     text = text.removesuffix(f", namespace={_NAMESPACE!r}")
     text = text.replace("CustomTreeNode(Complex[None], [*, *])", "complex array")
     text = re.sub(r"CustomTreeNode\(ShortIntegers\[dtype\('(\w+)'\)\], \[\*\]\)", r"\1 array", text)
+    text = re.sub(r"CustomTreeNode\(Whole\[(.+?)\], \[\]\)", r"\1", text)
     text = text.replace("*", "array")
     return text.replace("CustomTreeNode(", "(") if "CustomTreeNode" in text else text
 

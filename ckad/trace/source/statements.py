@@ -28,6 +28,7 @@ from ckad.trace.source.control.guarded import (
 )
 from ckad.trace.source.control.sequences import several
 from ckad.trace.source.control.sequences.generators import yielded
+from ckad.trace.source.control.sequences.returns import left_by
 from ckad.trace.source.expressions import closure, evaluate, items, tested, unread, unread_element
 from ckad.trace.source.kinds import check_items
 from ckad.trace.source.libraries import compiles
@@ -365,7 +366,7 @@ def _item_returned(frame: Frame, node: ast.expr) -> Any:
 
 
 def _break(frame: Frame, node: ast.Break) -> Flow:
-    return definite(Flow.BREAK)
+    return left_by(node) or definite(Flow.BREAK)
 
 
 def _continue(frame: Frame, node: ast.Continue) -> Flow:

@@ -132,7 +132,7 @@ class Body:
             flow = definite(Flow.RAISE)
         kinds = flow.kinds if flow is not None else self.kinds
         self.kinds = kinds
-        ends_early = bool(kinds & {Flow.BREAK, Flow.RETURN, Flow.RAISE})
+        ends_early = bool(kinds - {Flow.NEXT, Flow.CONTINUE})
         if ends_early and loop.lists:
             raise Whole(next(iter(loop.lists.values())), self.region)
         if ends_early and not loop.signals:

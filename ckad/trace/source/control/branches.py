@@ -103,10 +103,10 @@ def run_on(flow: Flow | None, rest: Thunk, place: Hashable) -> Flow | None:
     assert flow is not None
     if goes is False:
         return flow
-    return branch(goes, rest, partial(_ended, flow, Flow.NEXT), place)
+    return branch(goes, rest, partial(ended, flow, Flow.NEXT), place)
 
 
-def _ended(flow: Flow, *kinds: int) -> Flow:
+def ended(flow: Flow, *kinds: int) -> Flow:
     """How a block has ended that is not run on, as after ``kinds``."""
     others = Flow(flow.kinds.difference(kinds), flow.signal)
     if others.always(Flow.RAISE):
@@ -124,7 +124,7 @@ def run_on_from(
         return flow
     if goes is True:
         return run(k)
-    left = partial(_ended, flow, Flow.NEXT, Flow.CONTINUE)
+    left = partial(ended, flow, Flow.NEXT, Flow.CONTINUE)
     return branch(goes, lambda: run(k), left, ("from", node, k))
 
 

@@ -21,6 +21,7 @@ class Flow:
     CONTINUE: ClassVar[int] = 2
     RETURN: ClassVar[int] = 3
     RAISE: ClassVar[int] = 4  # the program stops, so that what follows is of no account
+    LEFT: ClassVar[int] = 5  # from here on: left for a block that returns, by its number
 
     def __init__(self, kinds: frozenset[int], signal: Any) -> None:
         self.kinds, self.signal = kinds, signal

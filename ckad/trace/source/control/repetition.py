@@ -31,7 +31,7 @@ from ckad.trace.source.control.filled import certain_array
 from ckad.trace.source.control.flow import OF_LOOPS, Flow
 from ckad.trace.source.control.loops import StagedLoop
 from ckad.trace.source.control.notes import MOST_ROWS, limited
-from ckad.trace.source.control.sequences import generators, long_lists, several
+from ckad.trace.source.control.sequences import generators, long_lists, returns, several
 from ckad.trace.source.control.sequences.early import rest_of
 from ckad.trace.source.control.sequences.iteration import Items, items_of, number
 from ckad.trace.source.control.trial import depth, lengthened, make_items, needs_room, records
@@ -60,12 +60,14 @@ def for_loop(frame: Frame, node: ast.For) -> Flow | None:
             check_run_over(iterable)
             flow = generators.over(frame, node, iterable)
         elif items is None:
+            node = returns.behind(frame, node)
             flow = _over_python(frame, node, iterable, over)
         else:
             items.begin()
+            node = returns.behind(frame, node)
             flow = _For(frame, node, items, over).run()
     frame.statement = node
-    return _after(frame, node, flow)
+    return returns.returned(frame, node, _after(frame, node, flow))
 
 
 @contextmanager
@@ -265,10 +267,11 @@ class _Each:
 
 
 def while_loop(frame: Frame, node: ast.While) -> Flow | None:
+    node = returns.behind(frame, node)
     with _inside(frame, node):
         flow = _While(frame, node).run()
     frame.statement = node
-    return _after(frame, node, flow)
+    return returns.returned(frame, node, _after(frame, node, flow))
 
 
 class _While:
@@ -386,7 +389,7 @@ def _after(frame: Frame, node: ast.For | ast.While, flow: Flow | None) -> Flow |
 
 def _left(flow: Flow) -> Flow | None:
     """A flow out of a loop: to have left it is to run on after it."""
-    over = flow.kinds & {Flow.RETURN, Flow.RAISE}
+    over = flow.kinds - OF_LOOPS
     if not over or flow.kinds == over:
         return flow if over else None
     signal = np.where(flow.goes(*over), flow.signal, Flow.NEXT)

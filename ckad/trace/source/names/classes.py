@@ -288,29 +288,41 @@ def construct(kind: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Any
                 "or call functions on plain arrays."
             )
         )
-    if type(kind) not in (type, abc.ABCMeta) or kind.__new__ is not object.__new__:
+    if is_library(kind.__module__) or type(kind) not in (type, abc.ABCMeta):
         return MISSING
-    if is_library(kind.__module__):
+    if hasattr(kind, "_fields") and is_written(_found(kind, "__new__")):
+        return kind(*args, **options) if _are_wholes(args, options) else MISSING
+    if kind.__new__ is not object.__new__:
         return MISSING
     written = _found(kind, "__init__")
     init = _followed(written)
     after = _followed(_found(kind, "__post_init__")) if init is None else None
-    if init is None and (after is None or not _has_fields(kind, written)):
+    if init is None and not _has_fields(kind, written):
+        return MISSING
+    by_python = users(kind, "__post_init__") is not ABSENT or not _are_wholes(args, options)
+    if init is None and after is None and by_python:
         return MISSING
     _found(kind, "__new__")
     new = object.__new__(kind)
     ledger().made[id(new)] = instances.note(made(new))
     if init is not None:
         call_from_source(init, (new, *args), dict(options))
-    elif after is not None:
+    else:
         _bind_fields(new, args, options)
-        call_from_source(after, (new,), {})
+        if after is not None:
+            call_from_source(after, (new,), {})
     return new
+
+
+def _are_wholes(args: Sequence[Any], options: Mapping[str, Any]) -> bool:
+    """Whether a list in buffers is among what a class is given."""
+    return instances.holds_wholes((*args, *options.values()))
 
 
 def _has_fields(kind: Any, init: Any) -> bool:
     """Whether Python has written ``__init__``, and it binds fields alone."""
-    plain = is_written(init) and is_written(users(kind, "__setattr__"))
+    plain = dataclasses.is_dataclass(kind) and is_written(init)
+    plain = plain and is_written(users(kind, "__setattr__"))
     names = {field.name for field in dataclasses.fields(kind)} if plain else set()
     return plain and names == kind.__dataclass_fields__.keys()
 

@@ -53,10 +53,47 @@ def is_plain(x: Any) -> bool:
     return by_python and kind.__getattribute__ is object.__getattribute__
 
 
+class Whole:
+    """A list or dict that is kept in buffers, in which Python sees no items: one without leaves,
+    which is no other one."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Whole and self.owner is other.owner
+
+    def __hash__(self) -> int:
+        return id(self.owner)
+
+    def __repr__(self) -> str:
+        return f"a {type(self.owner).__name__} whose length is only known when the program runs"
+
+
+trees.register(Whole, lambda x: ((), x, None), lambda x, _: x.owner)
+
+
+def _is_whole(x: Any) -> bool:
+    if type(x) not in CONTAINERS or not ledgers():
+        return False
+    found = ledger().contents.get(id(x))
+    return getattr(found, "in_buffers", None) is not None
+
+
+def holds_wholes(x: Any) -> bool:
+    """Whether a list or dict in buffers is in ``x``."""
+    return bool(ledgers()) and any(map(_is_whole, trees.flatten(x, _is_whole)[0]))
+
+
 def flatten(x: Any) -> tuple[list[Any], trees.Treedef]:
-    """Leaves and structure, with those of passing objects."""
-    leaves, tree = trees.flatten(x)
-    return trees.flatten(opened(x)) if any(map(is_passing, leaves)) else (leaves, tree)
+    """Leaves and structure, with those of passing objects, and lists in buffers as wholes."""
+    inner = ledgers() and ledger().contents and isinstance(x, (tuple, *CONTAINERS, Instance))
+    leaves, tree = trees.flatten(x, _is_whole if inner or is_dataclass(x) else None)
+    if any(is_passing(leaf) or _is_whole(leaf) for leaf in leaves):
+        return trees.flatten(opened(x))
+    return leaves, tree
 
 
 def opened(x: Any, around: tuple[Any, ...] = ()) -> Any:
@@ -66,7 +103,9 @@ def opened(x: Any, around: tuple[Any, ...] = ()) -> Any:
     if is_passing(x):
         is_within = any(x is y for y in around)
         return x if is_within else opened(Instance(x, dict(attributes(x))), (*around, x))
-    leaves, tree = trees.flatten(x, lambda y: type(y) is Instance or is_passing(y))
+    if _is_whole(x):
+        return Whole(x)
+    leaves, tree = trees.flatten(x, lambda y: type(y) is Instance or is_passing(y) or _is_whole(y))
     now = [opened(leaf, around) if leaf is not x else leaf for leaf in leaves]
     return x if all(map(operator.is_, leaves, now)) else trees.unflatten(tree, now)
 

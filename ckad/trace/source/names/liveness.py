@@ -76,7 +76,7 @@ class _Liveness:
 
     def _before_loop(self, loop: ast.For | ast.While, live: Names) -> Names:
         ends = self.before(loop.orelse, live)
-        self.after[place_of(loop)] |= ends
+        self.after[place_of(loop)] |= ends.union(*map(read_in, _returning(loop)))
         header = read_in(loop.test if isinstance(loop, ast.While) else loop.target)
         leaves = any(map(_leaves, loop.body))
         head, known = live | ends | header, None
@@ -102,6 +102,19 @@ class _Liveness:
             return self.before(block, live)
         finally:
             self.jumps.pop()
+
+
+def _returning(loop: ast.stmt) -> list[ast.stmt]:
+    """Statements of a loop's blocks that return, which may be run behind it."""
+    ifs = [x for x in walk(loop) if isinstance(x, ast.If)]
+    return [x for node in ifs for b in (node.body, node.orelse) if ends_by_return(b) for x in b]
+
+
+def ends_by_return(block: Sequence[ast.stmt]) -> bool:
+    """Whether a block returns a value at its end, and does not leave or continue a loop around."""
+    last = block[-1] if block else None
+    returns = isinstance(last, ast.Return) and last.value is not None
+    return returns and not any(map(_leaves, block))
 
 
 def _leaves(statement: ast.stmt) -> bool:
