@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import enum
+import functools
 import heapq
+import itertools
+import operator
 from types import SimpleNamespace
 from typing import Optional
 
@@ -143,7 +147,77 @@ def classes_written_as_unions(a, b):
     return a * b if isinstance(a, int | str) or MAYBE is NUMBERS else a * a + b * len([NUMBERS])
 
 
+class Layer:
+    def __init__(self, weight):
+        self.weight = weight
+
+    def forward(self, h, shift=0.0):
+        return np.tanh(self.weight * h) + shift
+
+    @functools.lru_cache  # noqa: B019
+    def scaled(self, k):
+        return k * self.weight
+
+
+class Move(enum.IntEnum):
+    LEFT, RIGHT = 0, 1
+
+
+class Kind(enum.Enum):
+    SMOOTH = "smooth"
+    KINKED = ("kinked", 2)
+
+    @classmethod
+    def of(cls, word):
+        return cls(word)
+
+    def apply(self, x):
+        return np.tanh(x) if self is Kind.SMOOTH else 2.0 * x
+
+
+LAYERS = [Layer(0.5), Layer(0.7), Layer(0.2)]
+WEIGHT, FORWARD = operator.attrgetter("weight"), operator.methodcaller("forward", 0.3, shift=0.1)
+
+
+def reduced(a, b):
+    return functools.reduce(lambda h, layer: layer.forward(h), LAYERS, a) * b
+
+
+def accumulated(a, b):
+    *_, last = itertools.accumulate(LAYERS, lambda h, layer: layer.forward(h), initial=a)
+    return last * b
+
+
+def starred(a, b):
+    return sum(itertools.starmap(lambda f, x: f.forward(x), [(LAYERS[0], a), (LAYERS[1], b)]))
+
+
+def parted(a, b):
+    heavy = itertools.takewhile(lambda f: f.weight > 0.3, LAYERS)
+    light = itertools.filterfalse(lambda f: f.weight > 0.3, LAYERS)
+    grouped = itertools.groupby(LAYERS, key=lambda f: f.weight > 0.3)
+    total = sum(f.forward(a) for f in heavy) + b * sum(f.forward(b) for f in light)
+    return total + sum(f.forward(a * b) for _, group in grouped for f in group)
+
+
+def looked_into(a, b):
+    least = min(LAYERS, key=WEIGHT)
+    first = sorted(LAYERS, key=operator.attrgetter("weight", "forward.__name__"))[0]
+    return a * first.weight + b * least.forward(a) * sum(map(FORWARD, LAYERS))
+
+
+def found_by_value(a, b):
+    steps = {Move.LEFT: a, Move.RIGHT: a * b}
+    smooth, kinked = Kind.of("smooth"), Kind(("kinked", 2))
+    return steps[Move(1)] * len(Move(0).name) + smooth.apply(b) * kinked.apply(a)
+
+
+def kept_by_a_method(a, b):
+    return a * LAYERS[0].scaled(2.0) + b * LAYERS[1].scaled(a)
+
+
 PROGRAMS = [
+    *(reduced, accumulated, starred, parted, looked_into, found_by_value, kept_by_a_method),
     *(by_solve_ivp, by_odeint, by_brentq, by_curve_fit, by_builtins, mapped, found_in_a_list),
     *(seeded_by_keyword, asked_whether_all_are_there, events_of_methods),
     classes_written_as_unions,
@@ -178,3 +252,100 @@ def test_what_a_method_reads_is_held_against_what_it_is(monkeypatch):
         value, slope = gradient(0.5)
         assert value == pytest.approx(program(0.5), rel=1e-9)
         assert slope == pytest.approx(program(1.0), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "program", [reduced, accumulated, starred, parted, looked_into, kept_by_a_method]
+)
+def test_objects_that_functions_are_given_are_held_against_what_they_were(program, monkeypatch):
+    gradient = ckad.value_and_grad(program, (0, 1))
+    for weight in (0.5, 0.1, 0.5):
+        monkeypatch.setattr(LAYERS[0], "weight", weight)
+        Layer.scaled.cache_clear()
+        assert gradient(0.7, 0.3)[0] == pytest.approx(program(0.7, 0.3), rel=1e-14)
+    monkeypatch.setattr(Layer, "forward", lambda self, h, shift=0.0: self.weight * h + shift)
+    monkeypatch.setattr(Layer, "scaled", lambda self, k: k * k * self.weight)
+    assert gradient(0.7, 0.3)[0] == pytest.approx(program(0.7, 0.3), rel=1e-14)
+    try:
+        LAYERS.insert(0, Layer(0.1))
+        assert gradient(0.7, 0.3)[0] == pytest.approx(program(0.7, 0.3), rel=1e-14)
+    finally:
+        del LAYERS[0]
+
+
+def test_members_found_by_their_values_are_held_against_what_they_were(monkeypatch):
+    def program(x):
+        return Kind("smooth").apply(x) * getattr(Kind("smooth"), "gain", 1.0) * Move(1)
+
+    slope = ckad.value_and_grad(program)
+    assert slope(0.5)[0] == program(0.5)
+    monkeypatch.setattr(Kind.SMOOTH, "gain", 3.0, raising=False)
+    assert slope(0.5)[0] == program(0.5)
+    monkeypatch.setattr(Kind.SMOOTH, "gain", 4.0)
+    assert slope(0.5)[0] == program(0.5)
+    monkeypatch.setattr(Kind, "apply", lambda self, x: x * x)
+    assert slope(0.5)[0] == program(0.5)
+    monkeypatch.setitem(Kind._value2member_map_, "smooth", Kind.KINKED)
+    assert slope(0.5)[0] == program(0.5)
+
+
+class Near:
+    def __init__(self, x):
+        self.x = x
+
+    def __eq__(self, other):
+        return abs(self.x - getattr(other, "x", other)) < SETTINGS.near
+
+    def __bool__(self):
+        return self.x > SETTINGS.near
+
+    __hash__ = None
+
+
+def test_what_methods_of_keys_read_is_held_against_what_it_was(monkeypatch):
+    def grouped(x):
+        return x * len(list(itertools.groupby([1.0, 1.2, 3.0], key=Near)))
+
+    def taken(x):
+        return x * len(list(itertools.takewhile(lambda v: Near(v), [3.0, 2.0, 1.0, 0.1])))
+
+    def among(x):
+        return x * (Near(1.0) in [Near(1.2), 9.0]) + x
+
+    for program in (grouped, taken, among):
+        slope = ckad.grad(program)
+        for near in (0.5, 0.01, 5.0):
+            monkeypatch.setattr(SETTINGS, "near", near, raising=False)
+            assert slope(1.0) == program(1.0)
+
+
+class Key:
+    def __init__(self, x):
+        self.x = x
+
+    def __eq__(self, other):
+        return abs(self.x - other.x) < SETTINGS.near
+
+    def __hash__(self):
+        return 0
+
+    @functools.lru_cache  # noqa: B019
+    def own(self):
+        return self.x
+
+
+@functools.lru_cache
+def of_key(key):
+    return key.x
+
+
+@pytest.mark.parametrize("kept", [of_key, Key.own])
+def test_what_a_key_of_a_cache_reads_is_held_against_what_it_was(kept, monkeypatch):
+    def program(x):
+        return x * (kept(Key(1.0)) + kept(Key(1.2)))
+
+    slope = ckad.grad(program)
+    for near in (0.5, 0.01, 5.0):
+        monkeypatch.setattr(SETTINGS, "near", near, raising=False)
+        kept.cache_clear()
+        assert slope(1.0) == program(1.0)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import itertools
 import math
 import operator
 import statistics
@@ -32,7 +31,7 @@ from ckad.trace.source.draws import calls as draws
 from ckad.trace.source.libraries import compiles, is_hashable, is_in, is_library, python_function
 from ckad.trace.source.library import lists, settled, sparse
 from ckad.trace.source.library.allowed import check_callable
-from ckad.trace.source.library.called import called, method, thawed
+from ckad.trace.source.library.called import GETTERS, called, method, thawed
 from ckad.trace.source.library.copies import copied
 from ckad.trace.source.library.noted import note_library
 from ckad.trace.source.library.often import is_noted_later, is_solver, solving
@@ -56,8 +55,9 @@ from ckad.trace.source.names.frame import MISSING, ledger, made
 from ckad.trace.source.names.generated import Filtered
 from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
+from ckad.trace.source.outside.calling import calls
 from ckad.trace.source.outside.clock import CLOCKS, Moment
-from ckad.trace.source.outside.judge import SIMPLE, adopted, hand_over, is_simple
+from ckad.trace.source.outside.judge import SIMPLE, adopted, given_back, hand_over, is_simple
 from ckad.trace.source.outside.kinds import CONTAINERS, SEQUENCES, attributes, users
 from ckad.trace.source.outside.python import run_by_python
 from ckad.trace.source.outside.watch import watch
@@ -80,15 +80,12 @@ _CONSUMING = {
 }
 #: Those that take a list whose items are rows of buffers.
 _OF_ROWS = (min, max, sum, list)
-#: What calls a function that it is given.
-_CALLING = {
-    *(functools.reduce, itertools.accumulate, itertools.starmap, itertools.takewhile),
-    *(itertools.dropwhile, itertools.filterfalse, itertools.groupby),
-}
 #: What looks at the items of a container, but not into them.
 _SHALLOW = {len, iter, zip, enumerate, reversed, list, tuple, dict, isinstance, type, id, hasattr}
 #: What takes the items of a list in buffers by their numbers.
 _BY_NUMBER = (zip, enumerate, reversed)
+#: What runs from source, beside functions and methods, where Python's functions call it.
+_SEEN = (Closure, *GETTERS)
 #: What may be asked of None, too.
 _LOOKING = (isinstance, type, print, id, repr, str, callable)
 #: What asks an object for none of its items, numbers and texts.
@@ -257,10 +254,11 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return reduced(callee, args, options)
     if args and type(args[0]) is Closure and compiles(callee):
         return args[0]
-    if (calls := is_in(callee, _CALLING)) or _is_numpy(callee):
-        args = [_as_called(x) if calls or type(x) is MethodType else x for x in args]
+    if (by := calls(callee)) or _is_numpy(callee):
+        args = [_as_called(x, callee) if by or type(x) is MethodType else x for x in args]
         options = {
-            k: _as_called(x) if calls or type(x) is MethodType else x for k, x in options.items()
+            k: _as_called(x, callee) if by or type(x) is MethodType else x
+            for k, x in options.items()
         }
     return _call_noted(callee, owner, args, options)
 
@@ -339,15 +337,15 @@ def _constructed(made_now: Any, given: Sequence[Any]) -> Any:
     return instances.note(made(made_now))
 
 
-def _as_called(x: Any) -> Any:
-    """A function as one that Python can call: its counterpart, or what is run from its source."""
+def _as_called(x: Any, callee: Any) -> Any:
+    """A function as one that ``callee`` can call: its counterpart, or what runs from its source."""
     known = callable(x) and is_hashable(x) and dispatch.knows(x)
-    followed = callable(x) and _python_function(x)[0] is not None
-    if type(x) is Closure or not (known or followed or is_in(x, _WEAK_RESULTS) or _is_math(x)):
+    followed = callable(x) and (type(x) in _SEEN or _python_function(x)[0] is not None)
+    if not (known or followed or is_in(x, _WEAK_RESULTS) or _is_math(x)):
         return x
 
     def from_source(*given: Any, **named: Any) -> Any:
-        return call(x, given, named)
+        return given_back(callee, call(x, given, named))
 
     vars(from_source)["__wrapped__"] = x  # its signature
     return from_source

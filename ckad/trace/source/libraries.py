@@ -20,6 +20,7 @@ _AS_OF_USERS = frozenset(
         "ckad.integrate.called.stepping",
         "ckad.optimize.brackets",
         "ckad.optimize.hybrid",
+        "ckad.trace.source.library.written.attributes",
         "ckad.trace.source.library.written.elements",
         "ckad.trace.source.library.written.iterations",
         "ckad.trace.source.library.written.orders",

@@ -24,7 +24,7 @@ from ckad.trace.source.libraries import is_library
 from ckad.trace.source.library import sparse
 from ckad.trace.source.library.written import iterations, orders
 from ckad.trace.source.memory import object_arrays, objects
-from ckad.trace.source.memory.asked.by_python import done, noting_changes
+from ckad.trace.source.memory.asked.by_python import contained, done, noting_changes
 from ckad.trace.source.memory.asked.numbers import are_one_item, are_one_object
 from ckad.trace.source.memory.contents import new
 from ckad.trace.source.memory.twins import check_key, is_one, is_told_by_identity
@@ -375,7 +375,7 @@ def _contained(x: Any, y: Any, wanted: bool) -> Any:
         return _told(said, wanted)
     check_key((x, *y) if type(y) in (list, tuple) and is_told_by_identity(x) else x)
     if not (holds_tracer(x) or holds_tracer(y)):
-        return done(operator.contains, y, x) is wanted
+        return contained(y, x) is wanted
     if isinstance(y, Iterator):
         raise UnrecordableError(
             at_place(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,6 +18,7 @@ from ckad.trace import dispatch
 from ckad.trace.arrays import traced
 from ckad.trace.source.libraries import generalized_function, plain_class, scalar_function
 from ckad.trace.source.library.written import (
+    attributes,
     elements,
     iterations,
     orders,
@@ -27,12 +29,15 @@ from ckad.trace.source.memory import object_arrays
 from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.outside.kinds import is_distribution
+from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.values import asks_traced, holds_tracer
 from ckad.trace.values.apply import astype, resolve
 from ckad.trace.values.array import Array
 
 #: Modules of functions that compare the items of a list.
 _COMPARING = ("_heapq", "heapq", "_bisect", "bisect")
+#: What looks into the object that it is called with.
+GETTERS = (operator.attrgetter, operator.itemgetter, operator.methodcaller)
 #: Distributions of SciPy with their parameters.
 _FROZEN = ("rv_continuous_frozen", "rv_discrete_frozen")
 
@@ -90,6 +95,8 @@ def thawed(callee: Any, args: Any, options: Any) -> Any:
     if getattr(callee, "__module__", None) in _COMPARING and args:
         own = getattr(orders, callee.__name__, callee)
         return own if own is callee or _compares(own, args) else callee, args, options
+    if type(callee) in GETTERS and len(args) == 1 and not options:
+        return attributes.GETTERS[type(callee)], (args[0], *_given_to(callee)), {}
     if callee is np.fromiter:
         return iterations.from_iterator, args, options
     if (pooled := pools.stand_in(callee)) is not None:
@@ -121,6 +128,17 @@ def thawed(callee: Any, args: Any, options: Any) -> Any:
     if not is_distribution(dist) or not hasattr(dist, callee.__name__):
         return callee, args, options
     return getattr(dist, callee.__name__), (*args, *owner.args), {**owner.kwds, **options}
+
+
+def _given_to(getter: Any) -> tuple[Any, Any]:
+    """What ``operator.attrgetter`` and its like were made with."""
+    made, args = getter.__reduce__()
+    options = {}
+    if isinstance(made, partial):  # of a method that is called with arguments by name
+        args, options = (*made.args, *args), made.keywords
+    if watched := watch():
+        watched.enter((*args, *options.values()))
+    return args, options
 
 
 def _compares(own: Any, args: Any) -> bool:

@@ -26,7 +26,7 @@ from ckad.trace.source.names import instances
 from ckad.trace.source.names.closures import OWN_CLASS, Closure, call_from_source
 from ckad.trace.source.names.frame import MISSING, Frame, depth_of, ledger, made, region
 from ckad.trace.source.names.reader import definition_of
-from ckad.trace.source.outside.guard import ABSENT
+from ckad.trace.source.outside.guard import ABSENT, IMMUTABLE
 from ckad.trace.source.outside.kinds import is_written, users
 from ckad.trace.source.outside.watch import watch
 
@@ -288,6 +288,8 @@ def construct(kind: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Any
                 "or call functions on plain arrays."
             )
         )
+    if type(kind) is enum.EnumType and len(args) == 1 and not options:
+        return _member(kind, args[0])
     if is_library(kind.__module__) or type(kind) not in (type, abc.ABCMeta):
         return MISSING
     if hasattr(kind, "_fields") and is_written(_found(kind, "__new__")):
@@ -317,6 +319,24 @@ def construct(kind: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Any
 def _are_wholes(args: Sequence[Any], options: Mapping[str, Any]) -> bool:
     """Whether a list in buffers is among what a class is given."""
     return instances.holds_wholes((*args, *options.values()))
+
+
+def _member(kind: Any, value: Any) -> Any:
+    """The member of an enumeration that has a known value; MISSING where Python looks for it."""
+    found = kind._value2member_map_.get(value, MISSING) if _is_constant(value) else MISSING
+    if found is MISSING or kind.__new__ is not enum.Enum.__new__:
+        return MISSING
+    if not _is_constant(found.value):
+        return MISSING
+    if watched := watch():
+        watched.name(kind._value2member_map_, value)
+    return found
+
+
+def _is_constant(value: Any) -> bool:
+    if type(value) is tuple:
+        return all(map(_is_constant, value))
+    return type(value) in IMMUTABLE and type(value) is not slice
 
 
 def _has_fields(kind: Any, init: Any) -> bool:

@@ -14,6 +14,8 @@ from ckad import trees
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
 from ckad.trace.source.names.frame import ledger, region
+from ckad.trace.source.outside.python import equated
+from ckad.trace.source.outside.watch import watch
 from ckad.trace.values.tracer import Tracer, known
 
 
@@ -35,6 +37,9 @@ def kept(
     if any(isinstance(x, Tracer) and x.scalar for x in leaves):
         return _guarded(call(cached.__wrapped__, args, options))
     memory = ledger().kept
+    if watched := watch():
+        for x in (*args, *options.values()):
+            equated(watched, x)
     key = (cached, tuple(args), tuple(options.items()))
     if key in memory:  # a TypeError where Python has one
         return memory[key]

@@ -26,6 +26,7 @@ from ckad.patterns import is_sparse, is_superlu
 from ckad.trace.constants import computes
 from ckad.trace.dispatch import Traced
 from ckad.trace.source.libraries import is_in, is_library, scalar_function
+from ckad.trace.source.outside.calling import ASKED, calls, hands_on
 from ckad.trace.source.outside.clock import TimeText, give_up
 from ckad.trace.source.outside.draws import draws
 from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE
@@ -46,6 +47,7 @@ from ckad.trace.source.outside.purity import is_pure
 from ckad.trace.source.outside.python import run_by_python
 from ckad.trace.source.outside.standard import is_computed, is_standard, reads_commands
 from ckad.trace.source.outside.watch import Watch
+from ckad.trace.source.outside.watch import watch as watch_now
 
 #: Modules of which every function computes from its arguments alone.
 _MODULES = frozenset(
@@ -176,6 +178,8 @@ def _keeps(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str,
         return True
     if callee is sum or callee is map or callee is filter:
         return True  # operators and functions of the user's are run from source
+    if calls(callee):
+        return hands_on(callee, args, options)
     if type(owner) is set and name in ("add", "discard"):
         return _lacks(watch, args, ("__eq__", "__hash__"))
     if type(owner) is list and name in ("index", "count", "remove"):
@@ -196,6 +200,14 @@ def _lacks(watch: Watch, x: Any, names: Sequence[str]) -> bool:
     for name in names:
         watch.on_class(kind, name)
     return all(users(kind, name) is ABSENT for name in names)
+
+
+def given_back(callee: Any, result: Any) -> Any:
+    """What a function of the user's gives to Python's ``callee``, which may ask it by methods."""
+    watched, names = watch_now(), ASKED.get(callee) if calls(callee) else None
+    if watched is not None and names is not None and not _lacks(watched, result, names):
+        watched.give_up(f"a {type(result).__qualname__}, which Python asks")
+    return result
 
 
 def _copied(watch: Watch, x: Any) -> None:

@@ -148,6 +148,7 @@ _Sample = namedtuple("_Sample", "item")
 METHODS = (
     *(FunctionType, property, functools.cached_property, classmethod, staticmethod, *BUILTIN),
     *(MemberDescriptorType, GetSetDescriptorType, type(_Sample.item)),
+    functools._lru_cache_wrapper,
 )
 
 
@@ -204,7 +205,7 @@ _KNOWN = (
         NotImplementedType,
     ),
     *CONSTANT,
-    *(functools._lru_cache_wrapper, operator.attrgetter, operator.itemgetter),
+    *(operator.attrgetter, operator.itemgetter, operator.methodcaller),
     *(np.dtype, np.finfo, np.iinfo, np.vectorize, MethodDescriptorType, WrapperDescriptorType),
 )
 

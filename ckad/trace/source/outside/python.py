@@ -15,7 +15,7 @@ import numpy as np
 
 from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE, content
-from ckad.trace.source.outside.kinds import CONTAINERS, INERT, attributes, users
+from ckad.trace.source.outside.kinds import CONTAINERS, INERT, attributes, is_written, users
 from ckad.trace.source.outside.purity import (
     ATTRIBUTES,
     UNDEFINED,
@@ -60,6 +60,23 @@ def asked(watch: Watch, x: Any, names: Sequence[str]) -> None:
             and _looked_up(watch, method, kind)
         ):
             return watch.give_up(f"{kind.__qualname__}.{name}, which Python runs")
+
+
+def equated(watch: Watch, x: Any) -> None:
+    """Note what methods of the user's read by which Python tells one object from another."""
+    kind: Any = type(x)
+    if isinstance(x, tuple) or kind in CONTAINERS:
+        for part in (*x, *x.values()) if isinstance(x, dict) else x:
+            equated(watch, part)
+    if is_library(kind.__module__):
+        return
+    for name in ("__hash__", "__eq__"):
+        watch.on_class(kind, name)
+        if not is_written(users(kind, name)):
+            asked(watch, x, (name,))
+        elif users(kind, name) is not ABSENT:  # by its fields
+            for part in attributes(x).values():
+                equated(watch, part)
 
 
 def _is_users(value: Any) -> bool:

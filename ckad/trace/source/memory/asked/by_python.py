@@ -5,6 +5,7 @@ They are not followed: what they may read is noted before, and what they have ch
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FunctionType
@@ -15,9 +16,9 @@ from ckad.trace.source.memory.asked.changes import Held
 from ckad.trace.source.memory.contents import read as read_items
 from ckad.trace.source.memory.objects import attributes_of
 from ckad.trace.source.names.frame import check_iterated, outside, region
-from ckad.trace.source.outside.guard import ABSENT
+from ckad.trace.source.outside.guard import ABSENT, IMMUTABLE
 from ckad.trace.source.outside.kinds import CONTAINERS, attributes, users
-from ckad.trace.source.outside.python import asked
+from ckad.trace.source.outside.python import asked, equated
 from ckad.trace.source.outside.watch import watch
 
 #: What Python may ask an object of the user's for, by itself.
@@ -83,6 +84,16 @@ def done(function: Callable[..., Any], *args: Any) -> Any:
     """``function(*args)``, as Python does it."""
     with noting_changes(*args):
         return function(*args)
+
+
+def contained(owner: Any, x: Any) -> Any:
+    """``x in owner``, which asks items whether they are equal."""
+    items = owner if isinstance(owner, (*CONTAINERS, tuple)) else ()
+    watched = watch()
+    if watched and not IMMUTABLE.issuperset({type(x), *map(type, items)}):
+        for part in (x, *items):
+            equated(watched, part)
+    return done(operator.contains, owner, x)
 
 
 def put_all(items: dict[Any, Any], xs: Any) -> None:
