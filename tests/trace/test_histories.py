@@ -235,6 +235,32 @@ def test_a_returned_history_has_the_same_bits_within_a_budget():
     np.testing.assert_array_equal(whole[1], within[1])
 
 
+def left_within_a_context(x):
+    if np.sum(x) == 0.0:
+        return Result(x, 0, True, [0.0])
+    history = [np.sum(x)]
+    for step in range(1, MOST):
+        with np.errstate(all="ignore"):
+            x = 0.5 * x
+            history.append(np.sum(x))
+            if np.sum(x) < 1e-2:
+                return Result(x, step, True, history)
+    return Result(x, MOST, False, history)
+
+
+def test_a_loop_that_cannot_be_recorded_once_is_soon_recorded_as_it_runs():
+    def total(x):
+        found = left_within_a_context(x)
+        return np.sum(found.x) * found.steps
+
+    with pytest.warns(AsRunWarning) as told:
+        value, gradient = ckad.value_and_grad(total, engine="vm")(X)
+    assert "deeper than can be recorded" not in str(told[0].message)
+    assert value == pytest.approx(total(X), rel=1e-14)
+    steps = left_within_a_context(X).steps
+    np.testing.assert_allclose(gradient, steps * 0.5**steps)
+
+
 def check(fun, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("error", AsRunWarning)  # it is recorded once

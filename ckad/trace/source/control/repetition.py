@@ -44,6 +44,8 @@ from ckad.trace.values.tracer import Tracer, decided
 #: Loops of at most so many steps are written out, unless loops so deep stand in them, or a step has
 #: more rows than these: what is written out on every level is long.
 SHORT, DEEP, LONG = 4, 2, 1_000
+#: So many steps that may leave a loop are written out at most: each in a branch of the one before.
+MOST_LEFT = 128
 
 
 # --- for -----------------------------------------------------------------------------------------
@@ -152,7 +154,7 @@ class _For:
         try:
             return self.staged()
         except _PEELED as error:
-            return self._peeled() if peels else self._written_out(error)
+            return self._peeled(error) if peels else self._written_out(error)
         except UnboundLocalError:  # the first step may bind what only later ones read
             if not peels:
                 raise
@@ -179,15 +181,15 @@ class _For:
         parts = [target] if isinstance(target, ast.Name) else ast.walk(target)
         return [self.frame.names.get(x.id) for x in parts if isinstance(x, ast.Name)]
 
-    def _peeled(self) -> Flow | None:
+    def _peeled(self, error: CkadError | None = None) -> Flow | None:
         """The first step alone, since what it starts from is of another kind; then the others."""
         flow = self.step(0)
         forget_loop(self.node, current())
         if flow is not None and not flow.always(Flow.CONTINUE):
-            return self._others(flow)
+            return self._others(flow, error)
         return self._from(1).run(peels=False)
 
-    def _others(self, flow: Flow) -> Flow | None:
+    def _others(self, flow: Flow, error: CkadError | None) -> Flow | None:
         """The steps after the first, which has ended with ``flow``: a loop of none where that
         leaves the loop, or each by itself."""
         goes = flow.goes(Flow.NEXT, Flow.CONTINUE)
@@ -196,6 +198,8 @@ class _For:
             rest.items.length, rest.items.most = np.where(goes, most, 0)[()], most
             with suppress(CarryError, AliasError):
                 return rest.staged()
+        if error is not None and isinstance(goes, Tracer) and self.items.length > MOST_LEFT:
+            raise error
         return branches.run_on_from(self.node, self.run_each, flow, 1)
 
     def run_each(self, first: int = 0, most: int = MOST_ROWS) -> Flow | None:
