@@ -349,3 +349,58 @@ def test_what_a_key_of_a_cache_reads_is_held_against_what_it_was(kept, monkeypat
         monkeypatch.setattr(SETTINGS, "near", near, raising=False)
         kept.cache_clear()
         assert slope(1.0) == program(1.0)
+
+
+class Body:
+    mass = 1.0
+
+    def __init__(self, mass):
+        self.mass = mass
+
+
+BODIES, BODY, DEFAULT = [Body(1.0)], Body(1.0), Body
+
+
+def mass_of_one():
+    return BODY.mass
+
+
+class Masses:
+    """Python asks objects of it for their items, which are read from others."""
+
+    bodies = BODIES
+
+    def __init__(self):
+        self.within, self.kind, self.found = {"all": BODIES}, Body, mass_of_one
+
+    def __iter__(self):
+        return iter([self.told()])
+
+    def helped(self):
+        return self.kind.mass
+
+
+ASKS = {
+    "global list": lambda self: BODIES[0].mass,
+    "global object": lambda self: BODY.mass,
+    "global class": lambda self: DEFAULT.mass,
+    "list of the class": lambda self: self.bodies[0].mass,
+    "list in a dict": lambda self: self.within["all"][0].mass,
+    "class": lambda self: self.helped(),
+    "function": lambda self: self.found(),
+    "default": lambda self, body=BODY: body.mass,
+}
+
+
+@pytest.mark.parametrize("ask", ASKS.values(), ids=ASKS)
+def test_what_methods_read_of_other_objects_is_held_against_what_it_was(ask, monkeypatch):
+    monkeypatch.setattr(Masses, "told", ask, raising=False)
+
+    def program(x):
+        return x * sum(list(Masses()))
+
+    slope = ckad.grad(program)
+    for mass in (1.0, 3.0):
+        for owner in (BODIES[0], BODY, Body):
+            monkeypatch.setattr(owner, "mass", mass)
+        assert slope(1.0) == program(1.0)

@@ -85,7 +85,7 @@ _SHALLOW = {len, iter, zip, enumerate, reversed, list, tuple, dict, isinstance, 
 #: What takes the items of a list in buffers by their numbers.
 _BY_NUMBER = (zip, enumerate, reversed)
 #: What runs from source, beside functions and methods, where Python's functions call it.
-_SEEN = (Closure, *GETTERS)
+_SEEN = (Closure, functools.partial, *GETTERS)
 #: What may be asked of None, too.
 _LOOKING = (isinstance, type, print, id, repr, str, callable)
 #: What asks an object for none of its items, numbers and texts.

@@ -15,7 +15,14 @@ import numpy as np
 
 from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE, content
-from ckad.trace.source.outside.kinds import CONTAINERS, INERT, attributes, is_written, users
+from ckad.trace.source.outside.kinds import (
+    CONTAINERS,
+    INERT,
+    attributes,
+    is_ours,
+    is_written,
+    users,
+)
 from ckad.trace.source.outside.purity import (
     ATTRIBUTES,
     UNDEFINED,
@@ -39,7 +46,11 @@ def run_by_python(watch: Watch, function: Any) -> None:
 _COMPUTING = frozenset("math cmath numpy operator itertools functools collections".split())
 _DRAWING = "random"
 #: Of Python's own functions, those that reach more than they are given.
-_REACHING = frozenset("open input eval exec compile globals locals vars id hash __import__".split())
+_REACHING = frozenset(
+    "open input eval exec compile getattr globals locals vars id hash __import__".split()
+)
+#: What every class has.
+_OF_CLASSES = frozenset("__module__ __qualname__ __dict__ __weakref__ __doc__ __slots__".split())
 
 
 def asked(watch: Watch, x: Any, names: Sequence[str]) -> None:
@@ -56,10 +67,18 @@ def asked(watch: Watch, x: Any, names: Sequence[str]) -> None:
         if method is not ABSENT and not (
             watch.is_own(x)
             and type(method) is FunctionType
-            and not any(map(_is_users, attributes(x).values()))  # whose methods have any name
             and _looked_up(watch, method, kind)
+            and _holds_known(watch, x, _names_in(method.__code__))
         ):
             return watch.give_up(f"{kind.__qualname__}.{name}, which Python runs")
+
+
+def _holds_known(watch: Watch, x: Any, named: frozenset[str]) -> bool:
+    """Whether all is noted that methods may read of what an object holds: they may have any name
+    there."""
+    parts = attributes(x).values()
+    found = all(is_library(type(part).__module__) for part in parts)
+    return found and all(_is_looked_into(watch, part, named) for part in parts)
 
 
 def equated(watch: Watch, x: Any) -> None:
@@ -79,25 +98,22 @@ def equated(watch: Watch, x: Any) -> None:
                 equated(watch, part)
 
 
-def _is_users(value: Any) -> bool:
-    return not is_library(type(value).__module__)
-
-
 def _looked_up(watch: Watch, function: FunctionType, kind: type = object) -> bool:
     """Note what a function may look up by name, and the functions that it may call, those of the
     class ``kind`` among them; whether that is all that it can depend on beside its arguments."""
-    if function in watch.looked_up:
+    if (function, kind) in watch.looked_up:
         return True
-    watch.looked_up.add(function)
+    watch.looked_up.add((function, kind))
     watch.function(function)
     named = _names_in(function.__code__)
     for cell in function.__closure__ or ():
         watch.cell(cell)
     found = [content(cell) for cell in function.__closure__ or ()]
+    found += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     for name in named:
         if (part := users(kind, name)) is not ABSENT:
             watch.on_class(kind, name)
-            if not _is_part_looked_into(watch, part, kind):
+            if not _is_part_looked_into(watch, part, kind, named):
                 return False
         if name in function.__globals__:
             watch.name(function.__globals__, name)
@@ -106,22 +122,49 @@ def _looked_up(watch: Watch, function: FunctionType, kind: type = object) -> boo
             return False
     if _DRAWING in named and any(x is np for x in found):
         return False
-    return all(_is_looked_into(watch, x) for x in found)
+    return all(_is_looked_into(watch, x, named) for x in found)
 
 
-def _is_looked_into(watch: Watch, value: Any) -> bool:
-    if type(value) is ModuleType:
+def _is_looked_into(watch: Watch, value: Any, named: frozenset[str]) -> bool:
+    """Whether all is noted that code may read of a value by these names."""
+    kind: Any = type(value)
+    if kind is ModuleType:
         return value.__name__ in _COMPUTING
+    if isinstance(value, tuple) or kind in CONTAINERS:
+        items = (*value, *value.values()) if isinstance(value, dict) else value
+        return all(_is_looked_into(watch, x, named) for x in items)
     if isinstance(value, type) and not is_library(value.__module__):
-        bases = [base for base in value.__mro__ if not is_library(base.__module__)]
-        parts = [x for base in bases for x in vars(base).values()]
-        return all(_is_part_looked_into(watch, x, value) for x in parts)
-    if type(value) is FunctionType and not is_library(value.__module__):
+        return _is_class_looked_into(watch, value, named)
+    if kind is FunctionType and not is_library(value.__module__):
         return _looked_up(watch, value)
-    return not callable(value) or isinstance(value, type) or is_pure(value)
+    if not is_library(kind.__module__):
+        return watch.is_own(value) and _is_record(watch, value, named)
+    known = isinstance(value, type) or is_ours(kind) or watch.is_own(value)
+    return known or not callable(value) or is_pure(value)
 
 
-def _is_part_looked_into(watch: Watch, part: Any, kind: type) -> bool:
+def _is_class_looked_into(watch: Watch, kind: type, named: frozenset[str]) -> bool:
+    if (kind, named) in watch.looked_up:
+        return True
+    watch.looked_up.add((kind, named))
+    bases = [base for base in kind.__mro__ if not is_library(base.__module__)]
+    parts = [(name, x) for base in bases for name, x in vars(base).items()]
+    plain = {name for name, _ in parts if not name.startswith(("__", "_abc_"))}
+    for name in plain | named:
+        watch.on_class(kind, name)
+    met = [x for name, x in parts if name in plain or hasattr(type(x), "__get__")]
+    return all(_is_part_looked_into(watch, x, kind, named) for x in met)
+
+
+def _is_record(watch: Watch, x: Any, named: frozenset[str]) -> bool:
+    """Whether an object that the recording has made holds attributes, and has no methods."""
+    bases = [base for base in type(x).__mro__ if not is_library(base.__module__)]
+    names = {name for base in bases for name in vars(base)}
+    plain = all(name == "__init__" or name in _OF_CLASSES for name in names)
+    return plain and all(_is_looked_into(watch, part, named) for part in attributes(x).values())
+
+
+def _is_part_looked_into(watch: Watch, part: Any, kind: type, named: frozenset[str]) -> bool:
     """The same of what a class has by a name."""
     if type(part) is property:
         part = part.fget
@@ -129,7 +172,9 @@ def _is_part_looked_into(watch: Watch, part: Any, kind: type) -> bool:
         part = part.__func__
     if type(part) is FunctionType:
         return _looked_up(watch, part, kind)
-    return not (hasattr(type(part), "__get__") and callable(getattr(part, "func", None)))
+    if hasattr(type(part), "__get__"):
+        return not callable(getattr(part, "func", None))
+    return _is_looked_into(watch, part, named)
 
 
 def _names_in(code: CodeType) -> frozenset[str]:

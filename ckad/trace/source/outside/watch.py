@@ -64,7 +64,7 @@ class Watch:
     def __init__(self) -> None:
         self.guard = Guard()
         self.reason: str | None = None  # why it was given up
-        self.looked_up: set[FunctionType] = set()  # of which all that they read is noted
+        self.looked_up: set[tuple[Any, Any]] = set()  # of which all that they read is noted
         self.own: dict[int, Any] = {}
         self._noted: set[tuple[int, str]] = set()
         self._entered: dict[int, Any] = {}
