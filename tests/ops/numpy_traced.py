@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -36,7 +35,8 @@ class Leaf(NamedTuple):
     inputs: frozenset[int] | None  # arguments whose memory it shares; None: not known
 
 
-_OF_TRACER = operator.attrgetter("storage", "scalar")
+#: What is in the slots of a tracer, which a number does not have for a program.
+_STORAGE, _SCALAR = Tracer.storage.__get__, Tracer.scalar.__get__
 
 
 class Known(NamedTuple):
@@ -48,7 +48,7 @@ class Known(NamedTuple):
 def _known(leaf: Any, storages: list[Any]) -> Known:
     if not isinstance(leaf, Tracer):
         return Known(not isinstance(leaf, np.ndarray), True, frozenset())
-    storage, scalar = _OF_TRACER(leaf)  # which a number does not have for a program
+    storage, scalar = _STORAGE(leaf), _SCALAR(leaf)
     # whether a scalar is a new one cannot be seen
     shared = frozenset(k for k, s in enumerate(storages) if s is storage and not scalar)
     return Known(scalar, contiguity(leaf), None if storage.shared else shared)
