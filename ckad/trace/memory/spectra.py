@@ -7,8 +7,6 @@ tell. Every thread has its own answer.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 
 class _Assumed(threading.local):
@@ -34,11 +32,15 @@ def made_a_difference() -> bool:
     return _assumed.real and _assumed.asked
 
 
-@contextmanager
-def assuming(real: bool) -> Iterator[None]:
-    before = _assumed.real, _assumed.asked
-    _assumed.real, _assumed.asked = real, False
-    try:
-        yield
-    finally:
-        _assumed.real, _assumed.asked = before
+class assuming:
+    """They are recorded so; a class, since every call of a gradient is in one."""
+
+    def __init__(self, real: bool) -> None:
+        self.real = real
+
+    def __enter__(self) -> None:
+        self.before = _assumed.real, _assumed.asked
+        _assumed.real, _assumed.asked = self.real, False
+
+    def __exit__(self, *error: object) -> None:
+        _assumed.real, _assumed.asked = self.before

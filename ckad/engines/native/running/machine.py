@@ -40,6 +40,7 @@ FEW = 16
 MOST_IDLE = 4
 _ENTRY = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _PLAIN = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_AS_IT_IS = nullcontext()
 
 
 class Runner:
@@ -151,6 +152,8 @@ class Workspace:
         on_progress: Callable[[int], None] | None,
         n_threads: int,
     ) -> list[np.ndarray]:
+        if not self.program.taped:
+            return self._run(inputs, on_progress, n_threads)
         self.courses = {}
         with closing_courses(self.courses):
             return self._run(inputs, on_progress, n_threads)
@@ -166,7 +169,7 @@ class Workspace:
         results = [self._room(place) for place in self.outputs]
         hook = self._hook  # a bound method is made anew at each look; this one outlives the call
         self.state[Cell.HOOK] = id(hook)
-        with blas.one_thread() if self.program.facts.calls_blas else nullcontext():
+        with blas.one_thread() if self.program.facts.calls_blas else _AS_IT_IS:
             status = self._shared(n_threads) if self.program.facts.shares else self._call(1)
         del kept, hook
         if on_progress is not None:

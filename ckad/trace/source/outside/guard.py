@@ -105,8 +105,9 @@ class Guard:
         for owner in self.bare:
             if owner.__dict__:
                 return False
-        if not all(counter.is_number for counter in self.counters.values()):
-            return False
+        for counter in self.counters.values():
+            if not counter.is_number:
+                return False
         for container, items in self.containers:
             found = items_of(container)
             if len(items) != len(found):
