@@ -299,10 +299,10 @@ def later(package: str, *modules: str) -> None:
 
 def _refusing_unknown_options(name: str, function: F) -> F:
     # NumPy has checked the names already, so one that is not ours is an option without a rule.
-    code = inspect.unwrap(function).__code__  # a signature takes a tenth of the package's import
-    if code.co_flags & inspect.CO_VARKEYWORDS:
+    parameters = inspect.signature(function).parameters.values()
+    known = {p.name for p in parameters}
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return function
-    known = {*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]}
 
     @wraps(function)
     def checked(*args: Any, **options: Any) -> Any:
