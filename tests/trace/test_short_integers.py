@@ -138,7 +138,14 @@ def of_globals(u):
     return np.sum((one + IMAGE) * u) + np.sum(IMAGE / 255 * u)
 
 
-PROGRAMS = [life, ising, masked, wrapping, signed, pixels, swapped, branched, counted, joined]
+def beyond(u):
+    a, s = np.arange(3, dtype=np.uint8), np.zeros(3, np.int8)
+    for n in range(5):
+        s = np.where(a > 1, s, n * 100)
+    return np.sum(np.where(a > 0, a, -1) * u[:3]) + np.sum(np.where(a > 1, s, 300) * u[::-1])
+
+
+PROGRAMS = [beyond, life, ising, masked, wrapping, signed, pixels, swapped, branched, counted, joined]
 PROGRAMS += [looked_up, of_globals]
 
 
