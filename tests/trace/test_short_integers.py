@@ -145,7 +145,15 @@ def beyond(u):
     return np.sum(np.where(a > 0, a, -1) * u[:3]) + np.sum(np.where(a > 1, s, 300) * u[::-1])
 
 
-PROGRAMS = [beyond, life, ising, masked, wrapping, signed, pixels, swapped, branched, counted, joined]
+def arrays_of_scalars(u):
+    a = np.arange(3, dtype=np.int8)[1] + np.int8(2)
+    one, two, three = np.array(a), np.asarray(a), np.array(a, dtype=np.int16)
+    one[...], two[()] = 1, 2
+    three += 300
+    return (one + a * 2 + two * 3 + three) * u[0]
+
+
+PROGRAMS = [beyond, arrays_of_scalars, life, ising, masked, wrapping, signed, pixels, swapped, branched, counted, joined]
 PROGRAMS += [looked_up, of_globals]
 
 
