@@ -203,6 +203,11 @@ _STOPPED: dict[str, tuple[type[Exception], str]] = {
         "out, so that their values decide which roots come first. Leave them out: a 0 at the end "
         "is a root 0.",
     ),
+    "degree": (
+        RaisedError,
+        "the first coefficient of a polynomial is 0{where}; np.poly1d and np.polymul leave it out, "
+        "so that the number of coefficients depends on their values. Leave it out before.",
+    ),
     # NumPy's words
     "singular": (np.linalg.LinAlgError, "Singular matrix{where}"),
     "not_positive": (np.linalg.LinAlgError, "Matrix is not positive definite{where}"),

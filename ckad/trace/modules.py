@@ -21,6 +21,7 @@ from ckad.trace.numpy import (
 )
 from ckad.trace.numpy import join as join_formulas
 from ckad.trace.numpy import shape as shape_formulas
+from ckad.trace.numpy.polynomials import objects
 from ckad.trace.primitives import complex as complex_
 from ckad.trace.primitives import (
     creation,
@@ -49,7 +50,7 @@ MODULES = (
     *(apply, loops, elementwise, ufunc_methods, index, shape, reduce, join, products, rearrange),
     *(creation, select, methods, scalars),
     *(calculus, einsum, grids, info, join_formulas, linalg, order, picking, shape_formulas),
-    *(spectra, statistics, table, windows),
+    *(objects, spectra, statistics, table, windows),
     *layouts.MODULES,
     *part.MODULES,
     *complex_.MODULES,

@@ -177,6 +177,35 @@ def test_polynomials_as_objects_and_elements_chosen_by_compress(program):
     ckad.testing.check_grads(program, (c,))
 
 
+LEADING = {
+    "order": lambda c: np.poly1d(c).order * c[1],
+    "coefficients": lambda c: np.poly1d(c).coeffs[0] * c[1],
+    "length": lambda c: len(p := np.poly1d(c)) * p(c[1]),
+    "items": lambda c: sum(k * a for k, a in enumerate(np.poly1d(c))),
+    "product": lambda c: np.polymul(c, c[1:])[0],
+}
+
+
+@pytest.mark.parametrize("program", LEADING.values(), ids=LEADING)
+def test_a_first_coefficient_of_0_is_left_out_where_known_and_stops_what_depends_on_it(program):
+    function = ckad.jit(program, engine="vm")
+    c = np.array([2.0, 3.0, 4.0])
+    np.testing.assert_allclose(function(c), program(c), rtol=1e-14)
+    with pytest.raises(RaisedError, match="the first coefficient of a polynomial is 0"):
+        function(np.array([0.0, 3.0, 4.0]))
+
+
+def test_values_of_a_polynomial_do_not_depend_on_zeros_before_its_first_coefficient():
+    c = np.array([0.0, 3.0, 4.0])
+    ckad.testing.check_grads(lambda c: np.poly1d(c)(0.3) + np.poly1d(c).deriv()(c[1]), (c,))
+
+    def known(x):
+        p = np.poly1d([0.0, x, 4.0])
+        return p.order * p.coeffs[0] + len(p) * x + np.polymul([0, x, 1.0], [x, 2.0])[0]
+
+    assert ckad.jit(known, engine="vm")(3.0) == known(3.0)
+
+
 def test_polynomials_of_traced_values_are_not_compared():
     with pytest.raises(UnsupportedFunctionError, match="poly1d"):
         ckad.jit(lambda x: x if np.poly1d([x, 1.0]) == np.poly1d([x, 1.0]) else 0.0)(0.5)

@@ -167,3 +167,13 @@ def test_what_has_no_rule():
             ckad.jit(refused)(2.0)
     with pytest.raises(UnsupportedFunctionError, match="exact=True"):
         ckad.jit(lambda n: sp.comb(n, 2, exact=True))(3.0)
+
+
+@pytest.mark.parametrize("engine", ["native", "vm"])
+def test_beta_functions_and_coefficients_between_poles_of_gamma_functions(engine):
+    values = np.concatenate([np.arange(-4.0, 5.0), [-0.0], np.arange(-3.5, 3.0)])
+    a, b = (x.ravel() for x in np.meshgrid(values, values))
+    for function in (sp.beta, sp.binom):
+        found = ckad.jit(lambda a, b, f=function: f(a, b), engine=engine)(a, b)
+        np.testing.assert_allclose(found, function(a, b), rtol=1e-12)
+    assert ckad.jit(lambda x: sp.gammaln(x), engine=engine)(-np.inf) == sp.gammaln(-np.inf)

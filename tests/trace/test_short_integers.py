@@ -138,7 +138,22 @@ def of_globals(u):
     return np.sum((one + IMAGE) * u) + np.sum(IMAGE / 255 * u)
 
 
-PROGRAMS = [life, ising, masked, wrapping, signed, pixels, swapped, branched, counted, joined]
+def beyond(u):
+    a, s = np.arange(3, dtype=np.uint8), np.zeros(3, np.int8)
+    for n in range(5):
+        s = np.where(a > 1, s, n * 100)
+    return np.sum(np.where(a > 0, a, -1) * u[:3]) + np.sum(np.where(a > 1, s, 300) * u[::-1])
+
+
+def arrays_of_scalars(u):
+    a = np.arange(3, dtype=np.int8)[1] + np.int8(2)
+    one, two, three = np.array(a), np.asarray(a), np.array(a, dtype=np.int16)
+    one[...], two[()] = 1, 2
+    three += 300
+    return (one + a * 2 + two * 3 + three) * u[0]
+
+
+PROGRAMS = [beyond, arrays_of_scalars, life, ising, masked, wrapping, signed, pixels, swapped, branched, counted, joined]
 PROGRAMS += [looked_up, of_globals]
 
 

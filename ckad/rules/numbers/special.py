@@ -122,10 +122,17 @@ def _psi(b: Builder, x: int) -> int:
     return b.polygamma(like(b, x, 0.0), x)
 
 
+@ir.scalar_only
+def _emit_lgamma(b: Any, x: Any) -> Any:
+    """That of the C library, which is inf where SciPy's is -inf: at -inf."""
+    at_end = b.fcmp_ordered("==", x, ir.constant(x, -math.inf))
+    return b.select(at_end, x, ir.libm("lgamma")(b, x))
+
+
 elementwise(
     Op.LGAMMA,
     _evaluate("gammaln"),
-    ir.libm("lgamma"),
+    _emit_lgamma,
     [lambda b, out, x: _psi(b, x)],
 )
 _scipy(Op.GAMMA, "gamma", [lambda b, out, x: b.mul(out, _psi(b, x))])

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from ckad import trees
 from ckad.place import at_place
 from ckad.trace.arrays import (
     Array,
@@ -308,88 +307,3 @@ def _of_one_degree(a: Any, b: Any) -> list[Array]:
     xs = promoted(_coefficients(a), _coefficients(b))
     n = max(x.size for x in xs)
     return [np.concatenate([np.zeros_like(x, shape=n - x.size), x]) for x in xs]
-
-
-@implements(np.polymul)
-def polymul(a1: Any, a2: Any) -> Array:
-    return convolve(a1, a2)
-
-
-class Poly:
-    """NumPy's ``poly1d`` of traced coefficients; a first one that is 0 is not taken off."""
-
-    def __init__(self, c: Any) -> None:
-        self.c = np.atleast_1d(traced(getattr(c, "coeffs", c)))
-        if self.c.ndim != 1:
-            raise ValueError(at_place("Polynomial must be 1d only."))
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("coeffs", "coef", "coefficients"):
-            return self.c
-        if name == "__array__":
-            reject(True, "a np.poly1d of known numbers to the left of one of traced values")
-        if not name.startswith("_"):
-            reject(True, f"the attribute {name!r} of a np.poly1d of traced values")
-        raise AttributeError(name)
-
-    order = property(lambda self: self.c.size - 1)
-    roots = property(lambda self: np.roots(self.c))
-    o, r = order, roots
-    __len__: Any = lambda self: self.order
-    __iter__: Any = lambda self: iter(self.c)
-
-    def __call__(self, x: Any) -> Any:
-        if not isinstance(x, (Poly, np.poly1d)):
-            return np.polyval(self.c, x)
-        inner, result = Poly(x), Poly(self.c[:1])
-        for k in range(1, self.c.size):
-            result = result * inner + self.c[k]
-        return result
-
-    def __getitem__(self, power: int) -> Any:
-        return self.c[self.order - power] if 0 <= power <= self.order else 0.0
-
-    def deriv(self, m: int = 1) -> Poly:
-        return Poly(polyder(self.c, m)) if m <= self.order else Poly(0.0 * self.c[:1])
-
-    def integ(self, m: int = 1, k: Any = 0) -> Poly:
-        return Poly(polyint(self.c, m, k))
-
-    def __add__(self, other: Any) -> Poly:
-        return Poly(polyadd(self.c, Poly(other).c))
-
-    def __sub__(self, other: Any) -> Poly:
-        return Poly(polysub(self.c, Poly(other).c))
-
-    def __mul__(self, other: Any) -> Poly:
-        return Poly(polymul(self.c, Poly(other).c))
-
-    def __truediv__(self, other: Any) -> Poly:
-        reject(isinstance(other, (Poly, np.poly1d)), "a quotient of np.poly1d of traced values")
-        return Poly(self.c / other)
-
-    def __pow__(self, power: int) -> Poly:
-        return math.prod([self] * power, start=Poly(1.0))
-
-    __neg__: Any = lambda self: Poly(-self.c)
-    __hash__ = object.__hash__
-
-    def __eq__(self, other: object) -> bool:
-        reject(isinstance(other, (Poly, np.poly1d)), "== of np.poly1d of traced values")
-        return False
-
-    __radd__, __rmul__ = __add__, __mul__
-    __rsub__: Any = lambda self, other: Poly(other) - self
-
-
-@implements(np.poly1d)
-def poly1d(c_or_r: Any, r: bool = False, variable: Any = None) -> Poly:
-    if not r:
-        return Poly(c_or_r)
-    result = Poly(1.0)
-    for root in traced(c_or_r):
-        result = result * Poly(np.stack([np.ones_like(root), -root]))
-    return result
-
-
-trees.register(Poly, lambda p: ((p.c,), None, ("c",)), lambda _, children: Poly(children[0]))

@@ -70,9 +70,18 @@ def _gammasgn(x: Tracer) -> Array:
     return np.where(np.isnan(x), x, sign)
 
 
+def _is_pole(x: Tracer) -> Array:
+    return np.logical_and(x <= 0.0, np.equal(x, np.floor(x)))
+
+
 def _beta(a: Tracer, b: Tracer) -> Array:
-    sign = _gammasgn(a) * _gammasgn(b) * _gammasgn(a + b)
-    return sign * np.exp(apply(Op.BETALN, a, b))
+    """Finite between two whole numbers only where gamma functions have poles in both parts."""
+    size, total = apply(Op.BETALN, a, b), a + b
+    sign = _gammasgn(a) * _gammasgn(b) * np.where(_is_pole(total), 1.0, _gammasgn(total))
+    for pole, other in ((b, a), (a, b)):
+        is_odd = np.logical_and(total < 1.0, np.equal(np.remainder(other, 2.0), 1.0))
+        sign = np.where(_is_pole(pole), np.where(is_odd, -1.0, 1.0), sign)
+    return sign * np.exp(size)
 
 
 implements(scipy.special.polygamma)(_polygamma)

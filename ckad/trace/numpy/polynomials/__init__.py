@@ -1,1 +1,1 @@
-"""NumPy's package of polynomials; loaded when the first of its functions is met."""
+"""Polynomials: NumPy's `poly1d`; its package of series, loaded when the first of its functions is met."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from ckad.trace.arrays import Array, complexed, own, retyped, traced
+from ckad.trace.arrays import Array, own, paired, retyped, traced
 from ckad.trace.dispatch import implements, reject
 
 
@@ -94,4 +94,4 @@ def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Array:
         power = np.exp(w)
         error = w * power - x
         w = w - error / (power * (w + 1) - (w + 2) * error / (2 * w + 2))
-    return complexed(np.where(inside, w, np.nan))
+    return paired(np.where(inside, w, np.nan), np.where(inside, np.zeros_like(x), np.nan))

@@ -126,6 +126,11 @@ ufunc(scipy.special.loggamma)(lambda x: np.where(x < 0.0, np.nan, gammaln(x)))
 @ufunc(scipy.special.binom)
 def binom(n: Array, k: Array) -> Array:
     """Of a known whole k a product, and else by the beta function   (DLMF 1.2.6, 5.12.1)"""
+    is_pole = np.logical_and(n < 0.0, np.equal(n, np.floor(n)))
+    return np.where(is_pole, np.nan, _binom(n, k))
+
+
+def _binom(n: Array, k: Array) -> Array:
     order = known(k)
     if order is not None and order.size and np.all(order == order.flat[0]):
         k0 = float(order.flat[0])
@@ -133,7 +138,7 @@ def binom(n: Array, k: Array) -> Array:
             total: Any = np.ones_like(n)
             for i in range(1, int(k0) + 1):
                 total = total * (n + (i - k0)) / i
-            return np.where(np.logical_and(n < 0.0, np.equal(n, np.floor(n))), np.nan, total)
+            return total
     return 1.0 / ((n + 1.0) * scipy.special.beta(1.0 + n - k, 1.0 + k))
 
 

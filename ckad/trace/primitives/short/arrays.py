@@ -188,9 +188,9 @@ def _array(x: Any, dtype: Any = None, copies: Any = True, ndmin: int = 0, order:
         x, copies = call(np.stack, ([_array(item) for item in x],), {}), False
     reject(x.ndim < ndmin, "np.array with ndmin= of integers this short")
     wanted = x.dtype if dtype is None else np.dtype(dtype)
-    if wanted == x.dtype:
-        return _owned(x) if copies and isinstance(x, Short) else x
-    return _astype(x, wanted)
+    if isinstance(x, Short) and (copies or x.scalar):  # of a scalar an array of its own
+        x = Short(call(np.array, (x.numbers,), {}), x.dtype)
+    return x if wanted == x.dtype else _astype(x, wanted)
 
 
 put(

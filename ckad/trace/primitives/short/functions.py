@@ -14,8 +14,15 @@ from ckad.trace import arrays
 from ckad.trace.dispatch import SHORT, call, put, reject, within
 from ckad.trace.primitives.short.arrays import numbers_of
 from ckad.trace.primitives.short.ranges import marked, wrapped
-from ckad.trace.primitives.short.ufuncs import entering, gathered, kind_in_loop, stored
+from ckad.trace.primitives.short.ufuncs import (
+    entering,
+    gathered,
+    is_number_of_python,
+    kind_in_loop,
+    stored,
+)
 from ckad.trace.values.short import UINT64, Short, is_short, refuse_dtype
+from ckad.trace.values.tracer import known
 
 # --- what depends on the numbers alone -----------------------------------------------------------
 
@@ -122,10 +129,10 @@ for _own in (np.add, np.subtract, np.multiply, np.maximum, np.minimum):
 # --- several arrays in their common dtype --------------------------------------------------------
 
 
-def _common(xs: Any) -> tuple[list[Any], np.dtype]:
+def _common(xs: Any, wraps: bool = False) -> tuple[list[Any], np.dtype]:
     xs = [gathered(x) for x in xs]
     dtype = np.result_type(*(_sample(x) for x in xs))
-    return [entering(x, dtype) for x in xs], dtype
+    return [entering(x, dtype, wraps and dtype != UINT64) for x in xs], dtype
 
 
 def _sample(x: Any) -> Any:
@@ -155,9 +162,19 @@ def _where(condition: Any, *choices: Any) -> Any:
     condition = numbers_of(gathered(condition))
     if not choices:
         return call(np.where, (condition,), {})
-    ins, dtype = _common(choices)
+    ins, dtype = _common(choices, wraps=True)  # also Python's integers beyond the range
     found = call(np.where, (condition, *ins), {})
-    return marked(found, dtype) if is_short(dtype) else found
+    if not is_short(dtype):
+        return found
+    return (wrapped if any(_is_beyond(x, dtype) for x in choices) else marked)(found, dtype)
+
+
+def _is_beyond(x: Any, dtype: np.dtype) -> bool:
+    """Whether a number of Python may be none of ``dtype``."""
+    if dtype == UINT64 or not is_number_of_python(x):
+        return False
+    number, limits = known(x), np.iinfo(dtype)
+    return number is None or not limits.min <= number <= limits.max
 
 
 put(np.where, _where, SHORT)

@@ -53,13 +53,13 @@ def kind_in_loop(x: Any) -> Any:
     return type(x) if type(x) is complex else np.asarray(x).dtype
 
 
-def _is_number_of_python(x: Any) -> bool:
+def is_number_of_python(x: Any) -> bool:
     return type(x) is int or (isinstance(x, Tracer) and x.weak and x.dtype.kind == "i")
 
 
 def entering(x: Any, dtype: np.dtype, compares: bool = False) -> Any:
     """An operand as the tape's loop for ``dtype`` takes it."""
-    if dtype.kind in "iu" and is_short(dtype) and not compares and _is_number_of_python(x):
+    if dtype.kind in "iu" and is_short(dtype) and not compares and is_number_of_python(x):
         return fitting(x, dtype)
     if isinstance(x, Short):
         return x.numbers if dtype.kind in "iub" else x.numbers.astype(_real(dtype))
