@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import dataclass, field
 from time import perf_counter
 
 import numpy as np
@@ -168,6 +169,107 @@ class Timed(Scaled):
 def test_what_a_method_draws_is_drawn_anew(kind):
     gradient = ckad.value_and_grad(lambda x: sum(kind(x)), engine="vm")
     assert gradient(1.5)[0] != gradient(1.5)[0]
+
+
+class Bag:
+    """What is outside of the function, and gives its items by a generator or as a list's."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def __iter__(self):
+        yield from (scaled(item) for item in self.items)
+
+    def __len__(self):
+        return len(self.items)
+
+
+class Held(Bag):
+    def __iter__(self):
+        return iter([scaled(item) for item in self.items])
+
+    def __reversed__(self):
+        return reversed(self.items)
+
+
+BAGS = {"generator": Bag([3.0, 1.0, 2.0]), "list": Held([3.0, 1.0, 2.0])}
+OF_BAGS = {
+    "comprehension": lambda x, bag: sum([x * item for item in bag]),
+    "expression": lambda x, bag: sum(x * a * b for a in bag for b in bag),
+    "dict": lambda x, bag: {k: x * item for k, item in enumerate(bag)}[1],
+    "sorted": lambda x, bag: x * sorted(bag, key=lambda item: -item)[0] + max(bag) * x,
+    "list": lambda x, bag: x * list(bag)[1] * len(bag) * len([*bag]),
+    "unpacked": lambda x, bag: next(x * a * c for a, _, c in [bag]),
+    "reduced": lambda x, bag: x * functools.reduce(lambda a, b: a + b, bag),
+}
+
+
+@pytest.mark.parametrize("kind", BAGS)
+@pytest.mark.parametrize("function", OF_BAGS.values(), ids=OF_BAGS)
+def test_an_object_from_outside_is_run_over_from_its_source(monkeypatch, function, kind):
+    def program(x):
+        return sum(function(x + k, BAGS[kind]) for k in range(3))
+
+    assert not Call(program, (1.5,), {}).anew
+    gradient = ckad.value_and_grad(program, engine="vm")
+    for scale in (1.0, 2.0):
+        monkeypatch.setitem(globals(), "SCALE", scale)
+        assert gradient(1.5)[0] == pytest.approx(program(1.5), rel=1e-15)
+    monkeypatch.setattr(BAGS[kind], "items", [1.0, 2.0, 5.0])
+    assert gradient(1.5)[0] == pytest.approx(program(1.5), rel=1e-15)
+
+
+def test_other_items_of_an_object_from_outside(monkeypatch):
+    held = BAGS["list"]
+
+    def program(x):
+        return x * next(iter(held)) * next(reversed(held)) * sum(map(scaled, held))
+
+    assert not Call(program, (1.5,), {}).anew
+    assert ckad.grad(program)(1.5) == program(1.0)
+    assert ckad.grad(lambda x: max(Held([x, 2 * x])) * x)(1.5) == 6.0
+
+
+def drawn_from(scale):
+    yield SCALE * scale
+    yield SCALE
+
+
+def test_what_a_generator_reads_that_python_runs_is_looked_at_again(monkeypatch):
+    value = ckad.jit(lambda x: x * next(drawn_from(x)), engine="vm")
+    for scale in (1.0, 2.0):
+        monkeypatch.setitem(globals(), "SCALE", scale)
+        assert value(1.5) == 1.5 * 1.5 * scale
+
+
+@dataclass
+class Body:
+    mass: float
+    at: object = None
+    hidden: float = field(default=0.0, repr=False)
+
+
+@dataclass(repr=False)
+class Moon(Body):
+    phase: float = 1.0
+
+
+EARTH = Body(1.0, Moon(0.5, None))
+EARTH.at.at = EARTH
+
+
+def test_texts_of_dataclasses_do_not_have_a_program_recorded_anew(capsys):
+    def program(x):
+        print(f"{EARTH} {EARTH!r:>60}", str(EARTH), repr(EARTH.at))
+        print(f"{Body(x)}")
+        return x * len(str(EARTH))
+
+    assert not Call(program, (1.5,), {}).anew
+    capsys.readouterr()
+    assert ckad.grad(program, engine="vm")(1.5) == len(str(EARTH))
+    shown = capsys.readouterr().out
+    program(1.5)
+    assert shown.splitlines()[0] == capsys.readouterr().out.splitlines()[0]
 
 
 def test_classes_that_a_function_is_registered_for_meanwhile():

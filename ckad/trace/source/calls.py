@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
-import math
 import operator
-import statistics
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from types import BuiltinFunctionType, FunctionType, MethodType
@@ -61,7 +58,7 @@ from ckad.trace.source.outside.judge import SIMPLE, adopted, given_back, hand_ov
 from ckad.trace.source.outside.kinds import CONTAINERS, SEQUENCES, attributes, users
 from ckad.trace.source.outside.python import run_by_python
 from ckad.trace.source.outside.watch import watch
-from ckad.trace.source.text import check_read, shown
+from ckad.trace.source.text import as_builtin, check_read, shown
 from ckad.trace.source.values import (
     holds_tracer,
     is_weak,
@@ -73,13 +70,6 @@ from ckad.trace.source.values import (
 from ckad.trace.values.filled import is_by_elements, is_undecided, of_function
 from ckad.trace.values.tracer import Tracer
 
-#: What reads all that a generator gives at once.
-_CONSUMING = {
-    *(min, max, sum, sorted, list, tuple, set, dict, deque, math.fsum, math.prod),
-    *(np.fromiter, functools.reduce, *map(vars(statistics).get, statistics.__all__)),
-}
-#: Those that take a list whose items are rows of buffers.
-_OF_ROWS = (min, max, sum, list)
 #: What looks at the items of a container, but not into them.
 _SHALLOW = {len, iter, zip, enumerate, reversed, list, tuple, dict, isinstance, type, id, hasattr}
 #: What takes the items of a list in buffers by their numbers.
@@ -90,7 +80,7 @@ _SEEN = (Closure, functools.partial, *GETTERS)
 _LOOKING = (isinstance, type, print, id, repr, str, callable)
 #: What asks an object for none of its items, numbers and texts.
 _OF_OBJECTS = frozenset(
-    {getattr, hasattr, setattr, delattr, issubclass, copy.copy, copy.deepcopy, *_LOOKING}
+    {getattr, hasattr, setattr, delattr, issubclass, vars, copy.copy, copy.deepcopy, *_LOOKING}
 )
 #: Python numbers come out of these if only such go in.
 _WEAK_RESULTS = {abs, float, int, bool, round, min, max, sum, pow}
@@ -121,15 +111,15 @@ def _call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return call(callee.func, (*callee.args, *args), {**callee.keywords, **options})
     callee, args, options = thawed(sparse.replaced(callee, args, options), args, options)
     if kind is type or kind is BuiltinFunctionType:
-        own = classes.as_builtin(callee, args)
+        own = as_builtin(callee, args)
         if own is not MISSING:
             return call(str if callee is repr else callee, (own,), {})
+        if (own := classes.by_builtin(callee, args)) is not MISSING:
+            return own
     if isinstance(callee, type):
         new = classes.construct(callee, args, options)
         if new is not MISSING:
             return new
-    if kind is BuiltinFunctionType and (own := classes.by_builtin(callee, args)) is not MISSING:
-        return own
     if kind is KEPT:
         return kept(callee, args, options, call)
     if kind is MethodType and type(callee.__func__) is KEPT:
@@ -235,8 +225,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return left_out
     args = [weakened(numbered(x)) if type(x) is Choice else made_whole(x) for x in args]
     owner = getattr(callee, "__self__", None)
-    if is_in(callee, _CONSUMING):
-        args = [lists.all_of(x, apart=not is_in(callee, _OF_ROWS)) for x in args]
+    args = lists.taken_by(callee, args)
     if any(map(is_in_buffers, args)):
         found = lists.function(callee, args, options)
         if found is not NotImplemented:

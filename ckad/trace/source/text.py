@@ -6,13 +6,24 @@ it, would silently go one way for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import operator
+import reprlib
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from inspect import unwrap
 from numbers import Number
 from typing import Any
 
 from ckad.errors import ConcreteValueError
 from ckad.place import at_place
+from ckad.trace.source.libraries import is_library
+from ckad.trace.source.names import classes
+from ckad.trace.source.names.closures import call_from_source
+from ckad.trace.source.names.frame import MISSING
 from ckad.trace.source.outside.clock import SHOWS, TimeText, shows_time
+from ckad.trace.source.outside.kinds import is_written
+from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.skipped import ShownText, Skipped
 from ckad.trace.source.values import holds_tracer
 
@@ -69,3 +80,72 @@ for _name in _PARTS:
 for _name in dir(str):
     if _name not in SHOWS and _name not in _PARTS:
         setattr(TracedText, _name, _refuse)
+
+
+# --- of objects ----------------------------------------------------------------------------------
+
+
+def as_builtin(function: Any, args: Sequence[Any]) -> Any:
+    """What ``float(x)`` or ``str(x)`` makes a number or a text of: what methods of the user's give,
+    or the fields of a dataclass; MISSING where Python makes it."""
+    if len(args) != 1 or function not in (str, repr) or is_library(type(args[0]).__module__):
+        return classes.as_builtin(function, args)
+    (x,) = args
+    kind: Any = type(x)
+    if watched := watch():
+        watched.object(x)
+        watched.on_class(kind, "__repr__")
+    if function is str and kind.__str__ is object.__str__:  # which asks for the other one
+        function = repr
+    maker = next(base for base in kind.__mro__ if "__repr__" in vars(base))
+    if function is repr and _is_of_fields(maker):
+        return _shown(x, maker)
+    return classes.as_builtin(function, args)
+
+
+#: Where the code stands that goes around the ``__repr__`` which Python writes of a dataclass.
+_AROUND = (dataclasses.__file__, reprlib.__file__)
+
+
+def _is_of_fields(kind: type) -> bool:
+    code = getattr(kind.__repr__, "__code__", None)
+    is_around = code is not None and code.co_filename in _AROUND
+    return dataclasses.is_dataclass(kind) and is_around and is_written(unwrap(kind.__repr__))
+
+
+def of_object(x: Any, conversion: int, spec: str) -> tuple[Any, str]:
+    """The text that methods of the user make of an object, and what is to be applied to it of
+    ``spec``; MISSING where Python makes it."""
+    kind: Any = type(x)
+    if conversion == -1 and kind.__format__ is not object.__format__:
+        own = classes.by_builtin(format, (x, spec))
+        return own, spec if own is MISSING else ""
+    named: Any = {ord("r"): repr, ord("s"): str}.get(conversion)
+    if conversion == -1 and not spec:
+        named = str
+    return MISSING if named is None else as_builtin(named, (x,)), spec
+
+
+_being_shown: set[int] = set()
+
+
+def _shown(owner: Any, kind: Any) -> str:
+    """The text that Python makes of a dataclass, in which an object within itself is three dots."""
+    if id(owner) in _being_shown:
+        return "..."
+    names = [field.name for field in dataclasses.fields(kind) if field.repr]
+    _being_shown.add(id(owner))
+    try:
+        fields = [call_from_source(_field_shown, (owner, name), {}) for name in names]
+    finally:
+        _being_shown.remove(id(owner))
+    return reduce(operator.add, [*_between(fields), ")"], type(owner).__qualname__ + "(")
+
+
+def _between(texts: list[str]) -> Iterator[str]:
+    for k, text in enumerate(texts):
+        yield from (", ", text) if k else (text,)
+
+
+def _field_shown(owner: Any, name: str) -> str:
+    return f"{name}={getattr(owner, name)!r}"

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import functools
+import itertools
+import math
+import statistics
 from collections import deque
-from collections.abc import Callable, Sequence, ValuesView
+from collections.abc import Callable, Iterator, Sequence, ValuesView
 from functools import partial
-from types import GeneratorType
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -14,12 +18,18 @@ import numpy as np
 from ckad.trace import dispatch
 from ckad.trace.primitives.methods import Flat
 from ckad.trace.source.actions import listed
+from ckad.trace.source.libraries import is_hashable, is_in
 from ckad.trace.source.memory import keyed
 from ckad.trace.source.memory.appends import seen
+from ckad.trace.source.memory.asked import by_python
+from ckad.trace.source.memory.asked.by_python import iterated
 from ckad.trace.source.memory.contents import contents, length_unknown, read, rows_of, stack_of
 from ckad.trace.source.memory.listed import array, copied, length, of_values, stack_in
+from ckad.trace.source.names import classes
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.generated import Driven, Each, Filtered, Lazy
+from ckad.trace.source.names.reader import definition_of
+from ckad.trace.source.outside.kinds import SEQUENCES
 from ckad.trace.source.values import holds_tracer, weakened
 
 
@@ -115,7 +125,59 @@ def arrays(callee: Any, args: Sequence[Any]) -> Sequence[Any]:
     return [array((x,), {}) if has else x for x, has in zip(args, listed, strict=True)]
 
 
-def all_of(x: Any, apart: bool) -> Any:
+#: What reads all that a generator gives at once.
+_CONSUMING = {
+    *(min, max, sum, sorted, list, tuple, set, dict, deque, math.fsum, math.prod),
+    *(np.fromiter, functools.reduce, *map(vars(statistics).get, statistics.__all__)),
+}
+#: Those that take a list whose items are rows of buffers.
+_OF_ROWS = (min, max, sum, list)
+_FIRST, _SECOND, _ALL, _OTHERS = slice(1), slice(1, 2), slice(None), slice(1, None)
+#: What runs over the items of what it is given, and which of its arguments that are.
+_RUNNING: dict[Any, slice] = {
+    **dict.fromkeys((list, tuple, set, frozenset, sum, sorted, any, all, iter, enumerate), _FIRST),
+    **dict.fromkeys((deque, math.fsum, math.prod), _FIRST),
+    **dict.fromkeys((itertools.accumulate, itertools.islice, itertools.combinations), _FIRST),
+    **dict.fromkeys((itertools.cycle, itertools.pairwise, itertools.permutations), _FIRST),
+    **dict.fromkeys((itertools.groupby, itertools.chain.from_iterable), _FIRST),
+    **dict.fromkeys((zip, itertools.chain, itertools.product, itertools.zip_longest), _ALL),
+    **dict.fromkeys((filter, functools.reduce, itertools.takewhile, itertools.dropwhile), _SECOND),
+    map: _OTHERS,
+}
+#: Those that ask for the length as well, and methods of lists that do, and of others that do not.
+_SIZED = (list, tuple, sorted)
+_EXTENDING = {"extend": True, "extendleft": False}
+
+
+def taken_by(callee: Any, args: Sequence[Any]) -> Sequence[Any]:
+    """Arguments of a function that runs over some of them: what methods of the user's give for
+    those, and lists of what generators give."""
+    at, asks_length = None, is_in(callee, _SIZED)
+    if callee is min or callee is max:
+        at = _FIRST if len(args) == 1 else None
+    elif is_hashable(callee):
+        at = _RUNNING.get(callee)
+    if type(getattr(callee, "__self__", None)) in SEQUENCES and callee.__name__ in _EXTENDING:
+        args = [by_python.all_of(x, _EXTENDING[callee.__name__]) for x in args]
+    if at is not None:
+        takes = callee is enumerate or is_in(callee, _CONSUMING)
+        chosen = range(len(args))[at]
+        args = [_given_by(x, asks_length, takes) if k in chosen else x for k, x in enumerate(args)]
+    if is_in(callee, _CONSUMING):
+        args = [_all_of(x, apart=not is_in(callee, _OF_ROWS)) for x in args]
+    return args
+
+
+def _given_by(x: Any, asks_length: bool, takes_all: bool) -> Any:
+    """What a method of the user's gives; a generator runs by Python for who takes single items."""
+    method = classes.method(x, "__iter__")
+    definition = definition_of(method) if type(method) is FunctionType else None
+    if not takes_all and definition is not None and definition.yields:
+        return x
+    return iterated(x, asks_length)
+
+
+def _all_of(x: Any, apart: bool) -> Any:
     """What a generator gives, as a list; ``apart`` for who takes its items one by one."""
     if isinstance(x, (Lazy, Flat)):
         return x.all_items()
@@ -123,5 +185,5 @@ def all_of(x: Any, apart: bool) -> Any:
         return x
     if isinstance(x, Driven):
         return list(x) if apart else listed(x)
-    kinds = (Each, GeneratorType, map, filter, zip, enumerate, reversed, ValuesView)
-    return list(x) if isinstance(x, kinds) else x
+    is_pythons = isinstance(x, Iterator) and type(x).__module__ in ("builtins", "itertools")
+    return list(x) if is_pythons or isinstance(x, (Each, ValuesView)) else x

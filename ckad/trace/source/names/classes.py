@@ -95,7 +95,10 @@ def invoke(owner: Any, name: str, *args: Any) -> Any:
 
 
 #: What Python asks of an object by a method of its class, whatever that gives.
-_BY_BUILTIN: dict[Any, str] = {abs: "__abs__", round: "__round__", format: "__format__"}
+_BY_BUILTIN: dict[Any, str] = {
+    **{abs: "__abs__", round: "__round__", format: "__format__"},
+    **{len: "__len__", reversed: "__reversed__"},
+}
 #: The same where it takes only a number, or a text.
 _AS_BUILTIN: dict[Any, str] = {
     **{float: "__float__", int: "__int__", complex: "__complex__"},
@@ -115,21 +118,6 @@ def as_builtin(function: Any, args: Sequence[Any]) -> Any:
     """What ``float(x)`` makes a number of, an object of the user's: another number."""
     name = _AS_BUILTIN.get(function) if len(args) == 1 else None
     return MISSING if name is None else invoke(args[0], name)
-
-
-def text(x: Any, conversion: int, spec: str) -> tuple[Any, str]:
-    """The text that methods of the user make of an object, and what is to be applied to it of
-    ``spec``; MISSING where Python makes it."""
-    kind: Any = type(x)
-    if conversion == -1 and kind.__format__ is not object.__format__:
-        own = by_builtin(format, (x, spec))
-        return own, spec if own is MISSING else ""
-    named: Any = {ord("r"): repr, ord("s"): str}.get(conversion)
-    if conversion == -1 and not spec:
-        named = str
-    if named is str and kind.__str__ is object.__str__:  # which asks for the other one
-        named = repr
-    return MISSING if named is None else as_builtin(named, (x,)), spec
 
 
 def verdict(x: Any) -> Any:

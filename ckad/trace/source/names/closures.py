@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from types import CodeType, MethodType
 from typing import Any
 
@@ -16,6 +17,7 @@ from ckad.trace.source.actions import returned_by, run_block
 from ckad.trace.source.names.frame import Frame, enclosing, made, region
 from ckad.trace.source.names.generated import Generated, GeneratorFrame
 from ckad.trace.source.names.reader import Definition, definition_of, nothing, scope_of
+from ckad.trace.source.outside.python import generated
 from ckad.trace.source.outside.watch import watch
 
 #: Calls of a function within so many of itself, on sides of as many conditions, and the most.
@@ -125,8 +127,16 @@ def call_from_source(function: Any, args: Sequence[Any], options: dict[str, Any]
     frame = (GeneratorFrame if definition.yields else Frame)(definition, function)
     bind_arguments(frame, args, options, function.__defaults__ or (), function.__kwdefaults__ or {})
     if isinstance(frame, GeneratorFrame):
-        return Generated(frame, lambda: function(*args, **options))
+        return Generated(frame, partial(_by_python, function, args, options))
     return run(frame)
+
+
+def _by_python(function: Any, args: Sequence[Any], options: dict[str, Any]) -> Iterator[Any]:
+    """A generator that Python runs."""
+    if watched := watch():
+        generated(watched, function, (*args, *options.values()))
+    found: Iterator[Any] = function(*args, **options)
+    return found
 
 
 def _check_recursion(frame: Frame, functions: Sequence[Any]) -> None:

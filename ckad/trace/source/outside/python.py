@@ -73,6 +73,14 @@ def asked(watch: Watch, x: Any, names: Sequence[str]) -> None:
             return watch.give_up(f"{kind.__qualname__}.{name}, which Python runs")
 
 
+def generated(watch: Watch, function: FunctionType, given: Sequence[Any]) -> None:
+    """Note what a generator function may read that Python runs with these arguments."""
+    named = _names_in(function.__code__)
+    known = _looked_up(watch, function) and all(_is_looked_into(watch, x, named) for x in given)
+    if not known:
+        watch.give_up(f"{function.__qualname__}, which Python runs")
+
+
 def _holds_known(watch: Watch, x: Any, named: frozenset[str]) -> bool:
     """Whether all is noted that methods may read of what an object holds: they may have any name
     there."""

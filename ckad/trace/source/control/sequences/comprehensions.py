@@ -32,7 +32,7 @@ from ckad.trace.source.control.sequences.generators import Endless
 from ckad.trace.source.control.sequences.iteration import Items, items_of
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory.appends import seen
-from ckad.trace.source.memory.asked.by_python import all_of, noting_changes
+from ckad.trace.source.memory.asked.by_python import all_of, iterated, noting_changes
 from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.names.absence import needed
 from ckad.trace.source.names.frame import MISSING, Frame, check_iterated, made, open_region
@@ -188,11 +188,11 @@ _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 def _unread(frame: Frame, node: _Comprehension) -> Any:
-    return run_over(several.opened(unread(frame, node.generators[0].iter)))
+    return iterated(run_over(several.opened(unread(frame, node.generators[0].iter))))
 
 
 def _first(frame: Frame, node: _Comprehension) -> Any:
-    return _all_of_users(run_over(evaluate(frame, node.generators[0].iter)))
+    return _all_of_users(iterated(run_over(evaluate(frame, node.generators[0].iter))))
 
 
 def _all_of_users(iterable: Any) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FunctionType
 from typing import Any
 
@@ -15,6 +15,7 @@ from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory.asked.changes import Held
 from ckad.trace.source.memory.contents import read as read_items
 from ckad.trace.source.memory.objects import attributes_of
+from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import check_iterated, outside, region
 from ckad.trace.source.outside.guard import ABSENT, IMMUTABLE
 from ckad.trace.source.outside.kinds import CONTAINERS, attributes, users
@@ -33,8 +34,21 @@ def check_run_over(x: Any) -> None:
     note_given(x)
 
 
+def iterated(x: Any, asks_length: bool = False) -> Any:
+    """What the user's ``__iter__`` gives, run from source, for who runs over ``x``; ``x`` itself
+    where there is none. Some ask for the length before."""
+    if is_library(type(x).__module__) or classes.method(x, "__iter__") is None:
+        return x
+    found = classes.invoke(x, "__iter__")
+    if asks_length and found is not x and classes.method(x, "__len__") is not None:
+        with suppress(TypeError):
+            classes.invoke(x, "__len__")
+    return found
+
+
 def all_of(x: Any, asks_length: bool = False) -> Any:
     """What Python runs over all items of: of an object of the user's, a list of them."""
+    x = iterated(x, asks_length)
     check_run_over(x)
     if is_library(type(x).__module__) or isinstance(x, Iterator):
         return x
