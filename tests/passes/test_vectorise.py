@@ -266,6 +266,18 @@ def exchanged(x: Any) -> Any:
     return x
 
 
+def sums_under_conditions(x: Any, y: Any) -> Any:
+    """The short innermost loop is written out: a sum is added to twice under one condition."""
+    s = np.zeros((4, 6))
+    for e in range(4):
+        for w in range(3):
+            for q in range(6):
+                for b in range(2):
+                    if e - w >= 0:
+                        s[e, q] += x[e - w] * y[q] * y[b]
+    return s
+
+
 CASES = {
     case.program.__name__: case
     for case in [
@@ -293,6 +305,7 @@ CASES = {
         Case(work_array, ((40,),), 0),
         Case(many_cases, ((40,),), 0),
         Case(exchanged, ((80,),), 0),
+        Case(sums_under_conditions, ((4,), (6,)), 0),
     ]
 }
 

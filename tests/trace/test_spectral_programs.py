@@ -151,7 +151,7 @@ def test_what_is_real_stays_real():
 def test_cosines_and_sines(name, inverse, norm):
     function = getattr(scipy.fft, inverse + name)
     for type in (1, 2, 3, 4):
-        for shape in ((4, 6), (3, 7)):
+        for shape in ((4, 6), (3, 35), (2, 37), (2, 36)):
             x = RNG.normal(size=shape)
             f = lambda x, type=type: function(x, type, norm=norm)  # noqa: E731
             np.testing.assert_allclose(ckad.jit(f)(x), f(x), rtol=1e-11, atol=1e-12)
@@ -176,6 +176,12 @@ def test_cosines_and_sines(name, inverse, norm):
 )
 def test_names_of_scipy(f):
     check(f, RNG.normal(size=(4, 5)) + 1j * RNG.normal(size=(4, 5)))
+
+
+def test_short_and_uneven_lines_are_multiplied_by_a_matrix():
+    for n, is_matrix in ((16, True), (36, False), (53, True), (211, False)):
+        text = str(ckad.trace(lambda x: scipy.fft.dctn(x))(np.ones((3, n))))
+        assert ("matmul" in text, "fourier" in text) == (True, not is_matrix)  # 3 is short
 
 
 def test_single_precision_of_cosines():

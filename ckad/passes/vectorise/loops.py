@@ -64,6 +64,7 @@ def _loop(
         groups = loop.carry, loop.xs, loop.captured
         carry, xs, captured = (tuple(env[x] for x in group) for group in groups)
         clear = simplify(unflatten(simplify(predicated(body, inner))))
+        clear = simplify_again(clear)  # of two writes to one place, the one that nothing reads now
         with suppress(Unfit):
             results[k] = _rows(b, Loop(clear, None, loop.length, -1, carry, xs, captured))
     return b.copy_row(tape, k, env, lambda _: flattened(body))

@@ -114,6 +114,9 @@ transforms(scipy.fft.ifftshift)(ifftshift)
 
 #: type -> that of the inverse
 _INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
+#: Lines of up to so many elements are multiplied by a matrix, which takes less time then; and of
+#: how many, where no transform does eight lines at once: their length has other factors than these.
+_SHORT, _UNEVEN, _FACTORS = 32, 200, (2, 3, 5)
 
 
 def _on_last(x: Array, type: int, is_sine: bool) -> Array:
@@ -179,12 +182,28 @@ def _trigonometric(
     x = np.moveaxis(x, axis, -1)
     n = x.shape[-1]
     kind = _INVERSE[type] if inverse else type
+    if _is_by_matrix(kind, n, is_sine):
+        name = f"{'i' if inverse else ''}{'dst' if is_sine else 'dct'}"
+        about = {"norm": norm, "orthogonalize": orthogonalize}
+        matrix = getattr(scipy.fft, name)(np.eye(n), type, **about)
+        product = np.reshape(np.reshape(x, (-1, n)) @ matrix, x.shape)
+        return np.moveaxis(product, -1, axis)
     before, after = _ends(kind, n, is_sine) if orthogonal else (None, None)
     found = _on_last(x if before is None else x * before, kind, is_sine)
     found = found if after is None else found * after
     period = 2 * (n + (1 if is_sine else -1) if type == 1 else n)
     by = {Norm.NONE: 1.0, Norm.FULL: 1 / period, Norm.ROOT: period**-0.5}[normed(norm, inverse)]
     return np.moveaxis(found * by, -1, axis)
+
+
+def _is_by_matrix(type: int, n: int, is_sine: bool) -> bool:
+    length = {1: 2 * (n + (1 if is_sine else -1)), 4: 2 * n}.get(type, n)
+    if not 1 < n <= _UNEVEN:
+        return False
+    for factor in _FACTORS:
+        while length % factor == 0:
+            length //= factor
+    return n <= _SHORT or length > 1
 
 
 def _ends(type: int, n: int, is_sine: bool) -> tuple[np.ndarray | None, np.ndarray | None]:
