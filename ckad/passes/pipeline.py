@@ -14,6 +14,7 @@ A function below lists the passes of one product, and nothing else puts passes o
     gradients_apart                   the same where members go through loops in their own time
     pullbacks, pushforwards, hvps
                                       the same for several cotangents or tangents in one run
+    diagonals                         the elements of a sparse Jacobian, diagonal by diagonal
     inlined                           a tape on its way into another that is being recorded
     adjoint_of_tape, tangent_of_tape  what `ckad.adjoint` and `ckad.tangent` make of any tape
 
@@ -35,6 +36,7 @@ from ckad.passes.batched import batched
 from ckad.passes.calls.hoist import hoist
 from ckad.passes.calls.marks import unmarked
 from ckad.passes.choices.unseen import unseen
+from ckad.passes.dependence import terms_of
 from ckad.passes.ends import ends
 from ckad.passes.fma import fma
 from ckad.passes.integers.ranges import in_range
@@ -369,6 +371,12 @@ def hvps(
 ) -> Pipeline:
     """`hvp` in ``n`` directions."""
     return _several(hvp(wrt, moving, contract), "hvps", n_inputs, n)
+
+
+def diagonals(wrt: Sequence[int], contract: bool = False) -> Pipeline:
+    """From the inputs to the terms of the Jacobian by the one of ``wrt``."""
+    terms = Pass("diagonals", "derivatives by one element each", partial(terms_of, wrt[0]))
+    return derived(contract).then(Pipeline("diagonals", (terms, SIMPLIFY)))
 
 
 def inlined() -> Pipeline:

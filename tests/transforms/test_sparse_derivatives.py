@@ -45,7 +45,7 @@ def test_a_tridiagonal_jacobian_takes_three_seeds(n, monkeypatch):
     monkeypatch.setattr(pipeline, "pushforwards", noted)
     ckad.clear_caches()
     x = rng.normal(size=n)
-    found = ckad.jacobian(tridiagonal, sparse=True, engine="vm")(x)
+    found = ckad.jacobian(tridiagonal, sparse=True, mode="fwd", engine="vm")(x)
     assert isinstance(found, sp.csr_array)
     assert set(seeds) == {3}
     main, low, high = -2.0 + np.append(np.sin(x[1:]), 0.0), 2 * x[:-1], np.cos(x[1:]) * x[:-1]
@@ -71,7 +71,7 @@ def test_pattern_and_colours_are_found_once_per_program(monkeypatch):
     found = []
     wanted = recipe.columns_coloured
     monkeypatch.setattr(recipe, "columns_coloured", lambda *p: found.append(p) or wanted(*p))
-    derivative = ckad.jacobian(tridiagonal, sparse=True, engine="vm")
+    derivative = ckad.jacobian(tridiagonal, sparse=True, mode="fwd", engine="vm")
     first, second = derivative(np.ones(31)), derivative(np.full(31, 2.0))
     assert len(found) == 1
     first.data[:], first.indices[:] = 0.0, 0  # what users do with one is not seen in the other

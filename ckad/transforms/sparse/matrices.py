@@ -95,8 +95,11 @@ def _matrix(call: Call, recipe: Recipe, product: Any, about: Any, of: Any) -> An
     dtype = call.tape.output_types[0].numpy
     if not recipe.pattern.nnz:
         return recipe.pattern.csr(np.zeros(0, dtype))
-    seeds = recipe.seeds.reshape(-1, *of.shape)
-    (found,) = in_lanes(call, product, about, [seeds])
+    if recipe.mode == "terms":
+        (found,) = call.run(call.made(pipeline.diagonals, about[0]))
+    else:
+        seeds = recipe.seeds.reshape(-1, *of.shape)
+        (found,) = in_lanes(call, product, about, [seeds])
     elements = recipe.elements(found)
     if isinstance(elements, Tracer):
         return traced_sparse.matrix(recipe.pattern, elements)

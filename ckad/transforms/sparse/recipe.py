@@ -10,7 +10,7 @@ import numpy as np
 
 from ckad.errors import DifferentiationError
 from ckad.passes import pipeline
-from ckad.passes.dependence import LARGEST, Columns, dependence
+from ckad.passes.dependence import LARGEST, Columns, dependence, diagonals_of
 from ckad.patterns import Pattern
 from ckad.place import at_place
 from ckad.trace.values.tracer import Tracer
@@ -24,6 +24,10 @@ from ckad.transforms.sparse.colouring import (
     turned,
 )
 
+#: A term takes about half of what a seed does: so many for one element of a row are worth it.
+MORE_TERMS = 2
+#: The share of elements that are put to their places one by one rather than all of them copied.
+FEW = 0.1
 #: Shapes of the arrays whose elements are a pattern's rows and columns.
 Shapes = tuple[Sequence[int], Sequence[int]]
 
@@ -47,22 +51,39 @@ class Recipe(NamedTuple):
     """Products to be made, and where in them the elements are."""
 
     pattern: Pattern
-    mode: str  # "fwd": of the matrix with each seed; "rev": of its transpose
+    mode: str  # "fwd": of the matrix with each seed; "rev": of its transpose; "terms": no seeds
     seeds: np.ndarray  # float [n_colours, n]
     places: np.ndarray  # integers [nnz]: of each element in the products, flat
+    astray: np.ndarray | None = None  # elements whose place is another, where few are
+    more: tuple[tuple[np.ndarray, np.ndarray], ...] = ()  # elements that further places add to
 
     @property
     def nbytes(self) -> int:
-        return int(self.seeds.nbytes + self.places.nbytes + 2 * self.pattern.indices.nbytes)
+        own = self.seeds.nbytes + self.places.nbytes + 2 * self.pattern.indices.nbytes
+        more = sum(to.nbytes + places.nbytes for to, places in self.more)
+        return int(own + more + (0 if self.astray is None else self.astray.nbytes))
 
     def elements(self, products: Any) -> Any:
         """The elements, row after row, from what the products gave."""
         flat = products.reshape(-1)
         if isinstance(flat, Tracer):
-            return np.take(flat, self.places)
+            return self._traced(flat)
+        if self.astray is not None:
+            flat[self.astray] = flat[self.places[self.astray]]
+            return flat
         out = np.empty(len(self.places), flat.dtype)
         picked(out, flat, self.places)
+        for to, places in self.more:
+            out[to] += flat[places]
         return out
+
+    def _traced(self, flat: Any) -> Any:
+        found = np.take(flat, self.places)
+        for to, places in self.more:
+            every = np.full(len(self.places), flat.size)
+            every[to] = places
+            found = found + np.take(np.concatenate([flat, np.zeros(1, flat.dtype)]), every)
+        return found
 
 
 def pattern_of(call: Call, wrt: Sequence[int], second: bool = False) -> Pattern:
@@ -81,7 +102,8 @@ def recipe_of(
     call: Call, wrt: Sequence[int], mode: str, given: Pattern | None = None, second: bool = False
 ) -> Recipe:
     """The recipe of a Jacobian, or a Hessian, of a pattern that is ``given`` or found."""
-    key = _key(call, _known(call), tuple(wrt), second, mode, given and given.key)
+    how = second, mode, given and given.key, call.contracts
+    key = _key(call, _known(call), tuple(wrt), *how)
     dtype = call.tape.input_types[wrt[0]].numpy
     shapes = call.tape.output_types[0].shape, call.tape.input_types[wrt[0]].shape
 
@@ -89,7 +111,8 @@ def recipe_of(
         pattern = pattern_of(call, wrt, second) if given is None else given
         if second:
             return _symmetric(mirrored(pattern), dtype)
-        return _recipe(pattern, mode, shapes, dtype)
+        found = _of_terms(call, wrt[0], pattern) if given is None and mode == "auto" else None
+        return _recipe(pattern, mode, shapes, dtype) if found is None else found
 
     return call.once(("recipe", key), lambda: remember(_recipes, key, made))
 
@@ -162,6 +185,37 @@ def _recipe(pattern: Pattern, mode: str, shapes: Shapes, dtype: np.dtype) -> Rec
     else:
         places = colours[pattern.rows] * n + pattern.indices
     return Recipe(pattern, best, _seeds(colours, dtype), _narrow(places))
+
+
+def _of_terms(call: Call, wrt: int, pattern: Pattern) -> Recipe | None:
+    """Where the tape gives each element by itself, in no more arrays than there are in a row."""
+    found = diagonals_of(pipeline.derived(call.contracts).run(call.tape), wrt)
+    least = max(min(bound(pattern), bound(turned(pattern))), 1)
+    if found is None or found.places.shape[1] > MORE_TERMS * least:
+        return None
+    row, term = np.nonzero(found.places >= 0)
+    at = row * pattern.shape[1] + found.places[row, term]
+    order = np.argsort(at, kind="stable")
+    at, places = at[order], (row * found.places.shape[1] + term)[order]
+    is_first = np.append(True, at[1:] != at[:-1])
+    if not np.array_equal(at[is_first], pattern.places):
+        return None
+    more = _repeated(is_first, places)
+    astray, places = None, places[is_first]
+    if len(places) == found.places.size:
+        others = np.flatnonzero(places != np.arange(len(places)))
+        astray = others if len(others) < FEW * len(places) else None
+    return Recipe(pattern, "terms", np.zeros((0, 0)), _narrow(places), astray, more)
+
+
+def _repeated(
+    is_first: np.ndarray, places: np.ndarray
+) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+    """Where several terms of a row are one element, as at repeated edges: the second ones, ..."""
+    to = np.cumsum(is_first) - 1
+    rank = np.arange(len(to)) - np.flatnonzero(is_first)[to]
+    levels = range(1, int(rank.max(initial=0)) + 1)
+    return tuple((to[rank == k], places[rank == k]) for k in levels)
 
 
 def mirrored(pattern: Pattern) -> Pattern:
