@@ -116,7 +116,7 @@ def _slogdet_vjp(b: Builder, ct: int, out: int, factors: int, attrs: Attributes)
     if is_complex:
         along = _sign(b, out).conj * _sign(b, ct)
         weight = Matrix(b, weight.re, along.im)
-    return (of_factors(b, (inverse * weight).stacked(is_complex)),)
+    return (of_factors(b, (inverse * weight).stacked(is_complex), factors),)
 
 
 slogdet = from_code(
@@ -245,7 +245,7 @@ def _adjugate(words: int, arrays: int, work: int) -> int:
             for i in range(size):
                 x[i] = -x[i]
         if is_complex:
-            parted_to(out, at, k, batch, n * n)
+            parted_to(out, at, k, batch, n * n, 1)
     return 0
 
 
