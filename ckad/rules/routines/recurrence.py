@@ -122,7 +122,7 @@ lagged = from_code(
     "lagged",
     _lagged_shape,
     _LAGGED,
-    jvp=bilinear(lambda b, first, second, _, attrs: lagged_form(b, attrs[0], attrs[1], first, second)),
+    jvp=bilinear(lambda b, x, y, _, attrs: lagged_form(b, attrs[0], attrs[1], x, y)),
     vjp=_lagged_vjp,
     flops=_lagged_flops,
 )

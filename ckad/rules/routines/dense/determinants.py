@@ -27,7 +27,7 @@ from ckad.rules.routines.dense.systems import (
 from ckad.rules.routines.memory import HEAD, compiled, copy, doubles, from_code, integers
 from ckad.tape.builder import Builder
 from ckad.tape.reasons import Reason
-from ckad.tape.routines import Attributes, Routine, define
+from ckad.tape.routines import Attributes, mark
 from ckad.tape.types import DType, Type
 
 # --- determinants by LU --------------------------------------------------------------------------
@@ -145,16 +145,11 @@ def _checked(b: Builder, x: int, singular: int) -> int:
     return b.sub(x, b.broadcast_to(zero, b.type(x).shape))
 
 
-regular = define(
-    Routine(
-        "regular",
-        _regular_shape,
-        lambda attrs, pivots, again, singular: pivots,
-        lambda b, tangents, out, x, again, singular, attrs: _checked(b, tangents[1], singular),
-        lambda b, ct, out, x, again, singular, attrs: (None, _checked(b, ct, singular), None),
-        flops=lambda attrs, *types: 0.0,
-        marks=True,
-    )
+regular = mark(
+    "regular",
+    _regular_shape,
+    lambda b, tangents, out, x, again, singular, attrs: _checked(b, tangents[1], singular),
+    lambda b, ct, out, x, again, singular, attrs: (None, _checked(b, ct, singular), None),
 )
 
 
