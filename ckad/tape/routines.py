@@ -85,6 +85,21 @@ def define(routine: Routine) -> Routine:
     return routine
 
 
+def first_type(attrs: Attributes, x: Type, *others: Type) -> Type:
+    return x
+
+
+def mark(
+    name: str, shape: Callable[..., Type], jvp: Callable[..., int | None], vjp: Callable[..., Any]
+) -> Routine:
+    """A routine that is its first operand as it is, and says how that is derived."""
+
+    def first(attrs: Attributes, x: np.ndarray, *others: np.ndarray) -> np.ndarray:
+        return x
+
+    return define(Routine(name, shape, first, jvp, vjp, lambda attrs, *types: 0.0, marks=True))
+
+
 def named(name: str) -> Routine:
     """The routine of a name; ValueError if there is none."""
     if name not in _NUMBERS:

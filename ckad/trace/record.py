@@ -17,7 +17,7 @@ from ckad.tape.tape import Tape
 from ckad.tape.types import type_of
 from ckad.trace import dispatch, modules
 from ckad.trace.arrays import Deferred, made_whole, stopping
-from ckad.trace.memory.context import MOST_AS_RUN, Given, Trace, WrittenOut, current, open_trace
+from ckad.trace.memory.context import MOST_ROWS, Given, Trace, WrittenOut, current, open_trace
 from ckad.trace.memory.known import MOST_ELEMENTS, depends_on_arguments, held_against
 from ckad.trace.memory.layout import layout, layout_of_part
 from ckad.trace.memory.opened import stack
@@ -142,7 +142,7 @@ def record(
     kwargs: Mapping[str, Any] | None = None,
     *,
     decides: Given = Given.NOTHING,
-    most: int = MOST_AS_RUN,
+    most: int = MOST_ROWS,
 ) -> Recording:
     """Run ``fun`` on tracers and return what it did; ``kwargs`` are passed as they are.
 

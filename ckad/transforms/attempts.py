@@ -34,7 +34,7 @@ from ckad.errors import (
 )
 from ckad.place import user_place
 from ckad.trace.memory import spectra
-from ckad.trace.memory.context import MOST_AS_RUN, TooLong
+from ckad.trace.memory.context import MOST_ROWS, TooLong
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.record import Arguments, Given
 from ckad.trace.values.tracer import Tracer
@@ -54,11 +54,11 @@ _STOPS = (
 #: Ways to record, one after the other, and the most operations of what is recorded as it runs. It
 #: takes many times as long where loops are tried, as those of long programs have to be.
 _WAYS = (
-    (Given.NOTHING, MOST_AS_RUN),
-    (Given.SIZES, MOST_AS_RUN),
+    (Given.NOTHING, MOST_ROWS),
+    (Given.SIZES, MOST_ROWS),
     (Given.STEPS, 20_000),
-    (Given.DECISIONS, MOST_AS_RUN),
-    (Given.STEPS, MOST_AS_RUN),
+    (Given.DECISIONS, MOST_ROWS),
+    (Given.STEPS, MOST_ROWS),
 )
 _told: dict[Any, Any] = {}  # which warnings were shown
 F = TypeVar("F", bound=Callable[..., Any])

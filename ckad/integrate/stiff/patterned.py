@@ -64,7 +64,19 @@ class Elements(NamedTuple):
         return stopping(found, np.any(wrong), "PATTERN")
 
 
-class Banded:
+class _Factored:
+    """What a step factors: 1 - c J, whose form follows from that of 1."""
+
+    _unit: np.ndarray
+
+    def factors(self, jacobian: Any, c: Any) -> Any:
+        return stop_gradient(self._unit - c * jacobian)
+
+    def unless(self, right: Any, factors: Any) -> Any:
+        return np.where(right, factors, self._unit)
+
+
+class Banded(_Factored):
     """J by its diagonals, float64[l + u + 1, n]: J[i, j] is at [u + i - j, j], as in SciPy."""
 
     def __init__(self, elements: Elements, bands: tuple[int, int]) -> None:
@@ -82,12 +94,6 @@ class Banded:
         found[self._places] = self._elements.at(t, y)
         return found.reshape(self._shape)
 
-    def factors(self, jacobian: Any, c: Any) -> Any:
-        return stop_gradient(self._unit - c * jacobian)
-
-    def unless(self, right: Any, factors: Any) -> Any:
-        return np.where(right, factors, self._unit)
-
     def solve(self, factors: Any, right: Any) -> Any:
         width, n = self._shape
         matrix, column = reshaped(factors, (1, width, n)), reshaped(traced(right), (1, n, 1))
@@ -96,7 +102,7 @@ class Banded:
         return reshaped(routine("banded", lu, column, attrs=attrs), (n,))
 
 
-class General:
+class General(_Factored):
     """J by its elements, to which zeros on the diagonal are added: float64[nnz].
 
     SuperLU keeps its factors by these numbers, so that the adjoint solves with the same ones.
@@ -116,12 +122,6 @@ class General:
         found = np.zeros(self._unit.size, like=traced(y))
         found[self._places] = self._elements.at(t, y)
         return found
-
-    def factors(self, jacobian: Any, c: Any) -> Any:
-        return stop_gradient(self._unit - c * jacobian)
-
-    def unless(self, right: Any, factors: Any) -> Any:
-        return np.where(right, factors, self._unit)
 
     def solve(self, factors: Any, right: Any) -> Any:
         n = self._elements.pattern.shape[0]

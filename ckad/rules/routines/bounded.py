@@ -12,9 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ckad.kernel import kernel
-from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.lapack import N, T
-from ckad.rules.routines.dense.matrices import add, need
+from ckad.rules.routines.dense.matrices import bilinear, need
 from ckad.rules.routines.memory import (
     compiled,
     doubles,
@@ -133,15 +132,6 @@ def _edge(
                out + 8 * i * n, step)  # fmt: skip
 
 
-def _dot_jvp(
-    b: Builder, tangents: Tangents, out: int, a: int, x: int, *bounds: int, attrs: Attributes
-) -> int | None:
-    by_a, by_x = tangents[:2]
-    terms = [] if by_a is None else [product(b, by_a, x, bounds, bool(attrs[0]))]
-    terms += [] if by_x is None else [product(b, a, by_x, bounds, bool(attrs[0]))]
-    return add(b, terms)
-
-
 def _dot_vjp(
     b: Builder, ct: int, out: int, a: int, x: int, *bounds: int, attrs: Attributes
 ) -> Contributions:
@@ -154,7 +144,7 @@ dot = from_code(
     "bounded_dot",
     _dot_shape,
     _DOT,
-    jvp=_dot_jvp,
+    jvp=bilinear(lambda b, a, x, bounds, attrs: product(b, a, x, bounds, bool(attrs[0]))),
     vjp=_dot_vjp,
     flops=lambda attrs, a, x, *bounds: 1.0 * a.size * x.shape[1],
 )
@@ -205,15 +195,6 @@ def _elements(
            zero, out + 8 * (i * n + low), step)  # fmt: skip
 
 
-def _sampled_jvp(
-    b: Builder, tangents: Tangents, out: int, u: int, v: int, *bounds: int, attrs: Attributes
-) -> int | None:
-    by_u, by_v = tangents[:2]
-    terms = [] if by_u is None else [samples(b, by_u, v, bounds)]
-    terms += [] if by_v is None else [samples(b, u, by_v, bounds)]
-    return add(b, terms)
-
-
 def _sampled_vjp(
     b: Builder, ct: int, out: int, u: int, v: int, *bounds: int, attrs: Attributes
 ) -> Contributions:
@@ -225,7 +206,7 @@ sampled = from_code(
     "bounded_sampled",
     _sampled_shape,
     _SAMPLED,
-    jvp=_sampled_jvp,
+    jvp=bilinear(lambda b, u, v, bounds, attrs: samples(b, u, v, bounds)),
     vjp=_sampled_vjp,
     flops=lambda attrs, u, v, *bounds: 1.0 * u.size * v.shape[0],
 )

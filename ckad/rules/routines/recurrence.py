@@ -21,7 +21,7 @@ import numpy as np
 
 from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
-from ckad.rules.routines.dense.matrices import add, need
+from ckad.rules.routines.dense.matrices import bilinear, need
 from ckad.rules.routines.memory import compiled, copy, doubles, from_code, integers
 from ckad.tape.builder import Builder
 from ckad.tape.types import DType, Type
@@ -96,15 +96,6 @@ def lagged_form(b: Builder, kind: int, lag: int, first: int, second: int) -> int
     return b.call(first, second, attrs=(lagged.number, kind, lag))
 
 
-def _lagged_jvp(
-    b: Builder, tangents: Tangents, out: int, first: int, second: int, attrs: Sequence[int]
-) -> int | None:
-    (kind, lag), (by_first, by_second) = attrs, tangents
-    terms = [] if by_first is None else [lagged_form(b, kind, lag, by_first, second)]
-    terms += [] if by_second is None else [lagged_form(b, kind, lag, first, by_second)]
-    return add(b, terms)
-
-
 def _lagged_vjp(
     b: Builder, ct: int, out: int, first: int, second: int, attrs: Sequence[int]
 ) -> Contributions:
@@ -131,7 +122,7 @@ lagged = from_code(
     "lagged",
     _lagged_shape,
     _LAGGED,
-    jvp=_lagged_jvp,
+    jvp=bilinear(lambda b, x, y, _, attrs: lagged_form(b, attrs[0], attrs[1], x, y)),
     vjp=_lagged_vjp,
     flops=_lagged_flops,
 )

@@ -13,7 +13,7 @@ import numpy as np
 
 from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
-from ckad.rules.routines.dense.matrices import add, need
+from ckad.rules.routines.dense.matrices import add, bilinear, by_either, need
 from ckad.rules.routines.memory import compiled, doubles, from_code, integers, naturals
 from ckad.tape.builder import Builder
 from ckad.tape.types import DType, Type
@@ -133,15 +133,6 @@ def turned(attrs: Sequence[int]) -> tuple[int, ...]:
     return (1 - attrs[0], *attrs[1:])
 
 
-def _dot_jvp(
-    b: Builder, tangents: Tangents, out: int, data: int, x: int, *where: int, attrs: Sequence[int]
-) -> int | None:
-    by_data, by_x = tangents[:2]
-    terms = [] if by_data is None else [product(b, by_data, x, where, attrs)]
-    terms += [] if by_x is None else [product(b, data, by_x, where, attrs)]
-    return add(b, terms)
-
-
 def _dot_vjp(
     b: Builder, ct: int, out: int, data: int, x: int, *where: int, attrs: Sequence[int]
 ) -> Contributions:
@@ -161,7 +152,7 @@ dot = from_code(
     "sparse_dot",
     _dot_shape,
     _DOT,
-    jvp=_dot_jvp,
+    jvp=bilinear(product),
     vjp=_dot_vjp,
     flops=_dot_flops,
 )
@@ -204,15 +195,6 @@ def _sample(words: int, arrays: int, work: int) -> int:
 _SAMPLED = compiled(_sample, lambda attrs, *types: 0, calls_blas=False)
 
 
-def _sampled_jvp(
-    b: Builder, tangents: Tangents, out: int, u: int, v: int, *where: int, attrs: Sequence[int]
-) -> int | None:
-    by_u, by_v = tangents[:2]
-    terms = [] if by_u is None else [samples(b, by_u, v, where, attrs)]
-    terms += [] if by_v is None else [samples(b, u, by_v, where, attrs)]
-    return add(b, terms)
-
-
 def _sampled_vjp(
     b: Builder, ct: int, out: int, u: int, v: int, *where: int, attrs: Sequence[int]
 ) -> Contributions:
@@ -224,7 +206,7 @@ sampled = from_code(
     "sparse_sampled",
     _sampled_shape,
     _SAMPLED,
-    jvp=_sampled_jvp,
+    jvp=bilinear(samples),
     vjp=_sampled_vjp,
     flops=lambda attrs, u, v, *where: 2.0 * attrs[2] * u.shape[1],
 )
@@ -293,11 +275,15 @@ def _pulled_jvp(
 ) -> int | None:  # fmt: skip
     by_data, by_x, by_ct = tangents[:3]
     nnz, length = b.type(data).size, b.type(x).size
-    of_data = [] if by_x is None else [_pulled_elements(b, by_x, ct, where, attrs, nnz)]
-    of_data += [] if by_ct is None else [_pulled_elements(b, x, by_ct, where, attrs, nnz)]
-    of_x = [] if by_data is None else [product(b, by_data, ct, where, turned(attrs))]
-    of_x += [] if by_ct is None else [product(b, data, by_ct, where, turned(attrs))]
-    first, second = add(b, of_data), add(b, of_x)
+
+    def elements(x: int, ct: int) -> int:
+        return _pulled_elements(b, x, ct, where, attrs, nnz)
+
+    def vector(data: int, ct: int) -> int:
+        return product(b, data, ct, where, turned(attrs))
+
+    first = by_either(b, (by_x, by_ct), (x, ct), elements)
+    second = by_either(b, (by_data, by_ct), (data, ct), vector)
     if first is None and second is None:
         return None
     first = b.full_like(data, 0.0) if first is None else first

@@ -27,7 +27,7 @@ from ckad.trace.memory.views import Path
 SMALL = 64
 #: A recording of more rows takes minutes, and is hardly what was meant; also one that is recorded
 #: as it runs, which is done again for other numbers.
-MOST_ROWS = MOST_AS_RUN = 200_000
+MOST_ROWS = 200_000
 FOREIGN = (
     "a traced value of another function or loop body is used here. Return it from there (from a "
     "loop body through the carry), or pass it as an argument."
@@ -100,7 +100,7 @@ class Trace:
         self.steps_of_draws: dict[Any, int] = parent.steps_of_draws if parent else {}
         # what a call gives, by input row, and what may depend on it; and the rows that do
         self.decides: Given = parent.decides if parent else Given.NOTHING
-        self.most_as_run: int = parent.most_as_run if parent else MOST_AS_RUN
+        self.most_as_run: int = parent.most_as_run if parent else MOST_ROWS
         self.given: dict[int, np.ndarray] = parent.given if parent else {}
         self.shown: dict[int, int] = {}  # input that is an argument -> its row of the parent
         self.asked: dict[int, np.ndarray] = {}

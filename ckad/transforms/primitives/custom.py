@@ -15,8 +15,7 @@ from typing import Any
 from ckad import locks, trees
 from ckad.errors import DifferentiationError, TraceError
 from ckad.place import at_place
-from ckad.tape.routines import Routine, define
-from ckad.tape.types import Type
+from ckad.tape.routines import first_type, mark
 from ckad.trace.dispatch import Traced
 from ckad.trace.memory.context import Trace, current, mark_place, open_trace
 from ckad.trace.memory.opened import is_tracing
@@ -154,25 +153,13 @@ class _Mark:
             owner.name, own, leaves, marked, whole, push, pull,
             len(marked.leaves) == len(whole.leaves), 1, (owner, *fixed),
         )  # fmt: skip
-        routine = Routine(
-            f"{owner.name}#{token_hex(4)}",
-            _first,
-            lambda attrs, x, *others: x,
-            self.derivatives.jvp,
-            self.derivatives.vjp,
-            flops=lambda attrs, *types: 0.0,
-            marks=True,
-        )
+        rules = self.derivatives.jvp, self.derivatives.vjp
         with _lock:
-            self.number = define(routine).number
+            self.number = mark(f"{owner.name}#{token_hex(4)}", first_type, *rules).number
 
     @property
     def is_current(self) -> bool:
         return self.version == self.owner.version and self.derivatives.is_current
-
-
-def _first(attrs: Sequence[int], x: Type, *others: Type) -> Type:
-    return x
 
 
 def _signature(function: Any) -> inspect.Signature | None:

@@ -18,9 +18,8 @@ import numpy as np
 
 from ckad import locks, trees
 from ckad.place import Source, user_place
-from ckad.tape.routines import Routine, define
+from ckad.tape.routines import first_type, mark
 from ckad.tape.tape import Tape
-from ckad.tape.types import Type
 from ckad.trace.arrays import stopping
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
@@ -90,21 +89,10 @@ class Definition:
         both = name, arguments, leaves, results, results, pushed, pulled, True, 1, (self,)
         derivatives = _AtOnePlace(*both)
         derivatives.place = place
-        routine = Routine(
-            f"{name}#{token_hex(4)}",
-            _first,
-            lambda attrs, x, *others: x,
-            derivatives.jvp,
-            derivatives.vjp,
-            flops=lambda attrs, *types: 0.0,
-            marks=True,
-        )
         with _lock:
-            self.number = define(routine).number
-
-
-def _first(attrs: Sequence[int], x: Type, *others: Type) -> Type:
-    return x
+            self.number = mark(
+                f"{name}#{token_hex(4)}", first_type, derivatives.jvp, derivatives.vjp
+            ).number
 
 
 class _AtOnePlace(Derivatives):
@@ -121,6 +109,22 @@ def _placed(tape: Tape, here: Source, place: Source) -> Tape:
     sources = tuple(place if x == here else x for x in tape.sources)
     bodies = tuple(_placed(body, here, place) for body in tape.bodies)
     return replace(tape, sources=sources, bodies=bodies)
+
+
+def _pushed(g: Closed, x: Any, p: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """(dg/dp) dp, or None if no parameter is a float."""
+    at = floats(p)
+    if not at:
+        return None
+    moving = tuple(p[k] for k in at), tuple(tangents[k] for k in at)
+    return jvp(lambda *q: g(x, replaced(p, q)), *moving)[1]
+
+
+def _pulled(g: Closed, x: Any, p: Sequence[Any], ct: Any) -> dict[int, Any]:
+    """(dg/dp)ᵀ ct, by the number of the parameter."""
+    at = floats(p)
+    found = vjp(lambda *q: g(x, replaced(p, q)), *(p[k] for k in at))[1](ct)
+    return dict(zip(at, found, strict=True))
 
 
 def root_of(
@@ -150,23 +154,18 @@ def root_of(
 
     def push(x: Any, rows: Sequence[Any], tangents: Sequence[Any]) -> Any:
         *p, failed = rows
-        at = floats(p)
-        if not at:
+        change = _pushed(g, x, p, tangents)
+        if change is None:
             return np.zeros(x.shape)
-        moving = tuple(p[k] for k in at), tuple(tangents[k] for k in at)
-        change = jvp(lambda *q: g(x, replaced(p, q)), *moving)[1]
         return linear(x, rows, -checked(change, failed), False)
 
     def pull(x: Any, rows: Sequence[Any], ct: Any) -> Sequence[Any]:
         *p, failed = rows
-        at = floats(p)
-        if not at:
+        if not floats(p):
             return [None] * len(rows)
-        w = linear(x, rows, -checked(ct, failed), True)
-        pulled = vjp(lambda *q: g(x, replaced(p, q)), *(p[k] for k in at))[1](w)
-        cts = (np.where(failed != 0, 0.0, ct) for ct in pulled)
-        found = dict(zip(at, cts, strict=True))
-        return [*(found.get(k) for k in range(len(p))), None]
+        pulled = _pulled(g, x, p, linear(x, rows, -checked(ct, failed), True))
+        found = {k: np.where(failed != 0, 0.0, ct) for k, ct in pulled.items()}
+        return [found.get(k) for k in range(len(rows))]
 
     key = g.tape.identity, options
     return defined(name, key, x, (*g.parameters, failed), push, pull)
@@ -197,20 +196,14 @@ def root_by(name: str, g: Closed, x: Tracer, inverse: Closed) -> Tracer:
         return root_by(name, Closed(lambda v: product(v) - b, b), found, Closed(solve, b))
 
     def push(x: Any, rows: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        p, at = rows[:n], floats(g.parameters)
-        if not at:
-            return np.zeros(x.shape)
-        moving = tuple(p[k] for k in at), tuple(tangents[k] for k in at)
-        change = jvp(lambda *q: g(x, replaced(p, q)), *moving)[1]
-        return linear(x, rows, -change, False)
+        change = _pushed(g, x, rows[:n], tangents)
+        return np.zeros(x.shape) if change is None else linear(x, rows, -change, False)
 
     def pull(x: Any, rows: Sequence[Any], ct: Any) -> Sequence[Any]:
-        p, at = rows[:n], floats(g.parameters)
-        if not at:
+        p = rows[:n]
+        if not floats(p):
             return [None] * len(rows)
-        w = linear(x, rows, -ct, True)
-        pulled = vjp(lambda *q: g(x, replaced(p, q)), *(p[k] for k in at))[1](w)
-        found = dict(zip(at, pulled, strict=True))
+        found = _pulled(g, x, p, linear(x, rows, -ct, True))
         return [found.get(k) for k in range(len(rows))]
 
     key = g.tape.identity, inverse.tape.identity

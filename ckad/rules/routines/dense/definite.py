@@ -71,12 +71,12 @@ def _cholesky(words: int, arrays: int, work: int) -> int:
         if is_complex:
             # LAPACK sees conj(A) in the bytes of A, and makes conj(L)^H of it, whose bytes are L's
             at = work + HEAD
-            gathered(at, a, k, batch, n * n)
+            gathered(at, a, k, batch, n * n, 1)
             _zpotrf(work + 16, work, at, work + 4, work + 8)
             z = doubles(at, 2 * n * n)
             for i in range(n):
                 z[2 * (i * n + i + 1) : 2 * (i + 1) * n] = 0.0
-            parted_to(out, at, k, batch, n * n)
+            parted_to(out, at, k, batch, n * n, 1)
         else:
             for i in range(n):
                 copy(to[i * n : i * n + i + 1], matrix[i * n : i * n + i + 1])

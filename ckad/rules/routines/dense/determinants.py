@@ -27,7 +27,7 @@ from ckad.rules.routines.dense.systems import (
 from ckad.rules.routines.memory import HEAD, compiled, copy, doubles, from_code, integers
 from ckad.tape.builder import Builder
 from ckad.tape.reasons import Reason
-from ckad.tape.routines import Attributes, Routine, define
+from ckad.tape.routines import Attributes, mark
 from ckad.tape.types import DType, Type
 
 # --- determinants by LU --------------------------------------------------------------------------
@@ -116,7 +116,7 @@ def _slogdet_vjp(b: Builder, ct: int, out: int, factors: int, attrs: Attributes)
     if is_complex:
         along = _sign(b, out).conj * _sign(b, ct)
         weight = Matrix(b, weight.re, along.im)
-    return (of_factors(b, (inverse * weight).stacked(is_complex)),)
+    return (of_factors(b, (inverse * weight).stacked(is_complex), factors),)
 
 
 slogdet = from_code(
@@ -145,16 +145,11 @@ def _checked(b: Builder, x: int, singular: int) -> int:
     return b.sub(x, b.broadcast_to(zero, b.type(x).shape))
 
 
-regular = define(
-    Routine(
-        "regular",
-        _regular_shape,
-        lambda attrs, pivots, again, singular: pivots,
-        lambda b, tangents, out, x, again, singular, attrs: _checked(b, tangents[1], singular),
-        lambda b, ct, out, x, again, singular, attrs: (None, _checked(b, ct, singular), None),
-        flops=lambda attrs, *types: 0.0,
-        marks=True,
-    )
+regular = mark(
+    "regular",
+    _regular_shape,
+    lambda b, tangents, out, x, again, singular, attrs: _checked(b, tangents[1], singular),
+    lambda b, ct, out, x, again, singular, attrs: (None, _checked(b, ct, singular), None),
 )
 
 
@@ -245,7 +240,7 @@ def _adjugate(words: int, arrays: int, work: int) -> int:
             for i in range(size):
                 x[i] = -x[i]
         if is_complex:
-            parted_to(out, at, k, batch, n * n)
+            parted_to(out, at, k, batch, n * n, 1)
     return 0
 
 

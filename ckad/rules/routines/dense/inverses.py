@@ -6,12 +6,10 @@ problems whose variables separate", SIAM J. Numer. Anal. 10, 1973.
 
 from __future__ import annotations
 
-import numpy as np
-
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.matrices import add, matrix, need, stacks
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Attributes, Routine, define
+from ckad.tape.routines import Attributes, mark
 from ckad.tape.types import Type
 
 # pinv(P [b, n, m], A [b, m, n]; complex) -> P, a mark: the pseudo-inverse of A
@@ -42,15 +40,7 @@ def _pinv_vjp(b: Builder, ct: int, out: int, p: int, a: int, attrs: Attributes) 
     return None, total.stacked(attrs[0])
 
 
-def _first(attrs: Attributes, value: np.ndarray, *rest: np.ndarray) -> np.ndarray:
-    return value
-
-
-pinv = define(
-    Routine(
-        "pinv", _pinv_shape, _first, _pinv_jvp, _pinv_vjp, lambda attrs, *types: 0.0, marks=True
-    )
-)
+pinv = mark("pinv", _pinv_shape, _pinv_jvp, _pinv_vjp)
 
 # lstsq(X [b, n, k], A [b, m, n], Y [b, m, k], P; complex) -> X = P Y, a mark: the shortest least
 # squares solutions of A X = Y. Its rules are products with X and Y, which have few columns. What is
@@ -67,15 +57,9 @@ def _lstsq_shape(attrs: Attributes, x: Type, a: Type, y: Type, p: Type) -> Type:
 
 
 def _lstsq_jvp(
-    b: Builder,
-    tangents: Tangents,
-    out: int,
-    solution: int,
-    a: int,
-    y: int,
-    p: int,
+    b: Builder, tangents: Tangents, out: int, solution: int, a: int, y: int, p: int,
     attrs: Attributes,
-) -> int | None:
+) -> int | None:  # fmt: skip
     """dX = P (dY - dA X) + P P^H dA^H (Y - A X) + (1 - P A) dA^H P^H X"""
     x, m, inverse = (matrix(b, v, attrs[0]) for v in (out, a, p))
     terms = []
@@ -92,14 +76,7 @@ def _lstsq_jvp(
 
 
 def _lstsq_vjp(
-    b: Builder,
-    ct: int,
-    out: int,
-    solution: int,
-    a: int,
-    y: int,
-    p: int,
-    attrs: Attributes,
+    b: Builder, ct: int, out: int, solution: int, a: int, y: int, p: int, attrs: Attributes
 ) -> tuple[None, int, int, None]:
     x, m, inverse, z = (matrix(b, v, attrs[0]) for v in (out, a, p, ct))
     of_y = inverse.H @ z
@@ -109,14 +86,4 @@ def _lstsq_vjp(
     return None, of_a.stacked(attrs[0]), of_y.stacked(attrs[0]), None
 
 
-lstsq = define(
-    Routine(
-        "lstsq",
-        _lstsq_shape,
-        _first,
-        _lstsq_jvp,
-        _lstsq_vjp,
-        lambda attrs, *types: 0.0,
-        marks=True,
-    )
-)
+lstsq = mark("lstsq", _lstsq_shape, _lstsq_jvp, _lstsq_vjp)

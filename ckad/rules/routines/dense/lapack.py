@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ckad.kernel import kernel
-from ckad.rules.routines.memory import doubles, external, letters, short_integers
+from ckad.rules.routines.memory import copy, doubles, external, letters, short_integers
 from ckad.tape.routines import Failure
 
 _dtrsm = external("dtrsm", 11)
@@ -59,8 +59,11 @@ def divided(
 
 
 @kernel
-def gathered(to: int, planes: int, k: int, batch: int, size: int) -> None:
-    """Array k of a stack of complex arrays, its real and imaginary parts beside each other."""
+def gathered(to: int, planes: int, k: int, batch: int, size: int, is_complex: int) -> None:
+    """Array k of a stack; real and imaginary parts of complex ones beside each other."""
+    if not is_complex:
+        copy(doubles(to, size), doubles(planes + 8 * k * size, size))
+        return
     z = doubles(to, 2 * size)
     re, im = doubles(planes + 8 * k * size, size), doubles(planes + 8 * (batch + k) * size, size)
     for i in range(size):
@@ -68,8 +71,11 @@ def gathered(to: int, planes: int, k: int, batch: int, size: int) -> None:
 
 
 @kernel
-def parted_to(planes: int, at: int, k: int, batch: int, size: int) -> None:
+def parted_to(planes: int, at: int, k: int, batch: int, size: int, is_complex: int) -> None:
     """The way back."""
+    if not is_complex:
+        copy(doubles(planes + 8 * k * size, size), doubles(at, size))
+        return
     z = doubles(at, 2 * size)
     re, im = doubles(planes + 8 * k * size, size), doubles(planes + 8 * (batch + k) * size, size)
     for i in range(size):

@@ -80,6 +80,34 @@ def add(b: Builder, terms: Sequence[int]) -> int | None:
     return total
 
 
+def by_either(
+    b: Builder,
+    tangents: Sequence[int | None],
+    operands: tuple[int, int],
+    form: Callable[[int, int], int],
+) -> int | None:
+    """The tangent of ``form`` of two operands, which is linear in each of them."""
+    (by_first, by_second), (first, second) = tangents, operands
+    terms = [] if by_first is None else [form(by_first, second)]
+    terms += [] if by_second is None else [form(first, by_second)]
+    return add(b, terms)
+
+
+def bilinear(form: Callable[..., int]) -> Callable[..., int | None]:
+    """The jvp of a routine that is linear in each of its first two operands; ``form(b, first,
+    second, others, attrs)`` calls it."""
+
+    def jvp(
+        b: Builder, tangents: Sequence[int | None], out: int, first: int, second: int,
+        *others: int, attrs: Sequence[int],
+    ) -> int | None:  # fmt: skip
+        return by_either(
+            b, tangents[:2], (first, second), lambda x, y: form(b, x, y, others, attrs)
+        )
+
+    return jvp
+
+
 def swapped(b: Builder, x: int) -> int:
     """The transpose of every matrix of a stack."""
     return b.transpose(x, attrs=(0, 2, 1))

@@ -34,7 +34,6 @@ from ckad.rules.routines.dense.matrices import (
 from ckad.rules.routines.memory import (
     HEAD,
     compiled,
-    copy,
     doubles,
     external,
     from_code,
@@ -70,11 +69,10 @@ def _lu(words: int, arrays: int, work: int) -> int:
     batch, width = planes >> is_complex, 1 + is_complex
     for k in range(batch):
         at = out + 8 * k * (n + 1) * n * width
+        gathered(at, a, k, batch, n * n, is_complex)
         if is_complex:
-            gathered(at, a, k, batch, n * n)
             _zgetrf(work, work, at, work + 4, work + HEAD, work + 8)
         else:
-            copy(doubles(at, n * n), doubles(a + 8 * k * n * n, n * n))
             _dgetrf(work, work, at, work + 4, work + HEAD, work + 8)
         last = doubles(at + 8 * width * n * n, width * n)
         last[:] = 0.0
@@ -88,21 +86,20 @@ _LU = compiled(_lu, lambda attrs, a: 4 * a.shape[1])
 
 def of_matrix(b: Builder, x: int) -> int:
     """The part of a tangent or cotangent of factors that is the matrix's."""
-    batch, rows, n = b.type(x).shape
-    return part(b, x, (0, 0, 0), (batch, rows - 1, n))
+    batch, _, n = b.type(x).shape
+    return part(b, x, (0, 0, 0), (batch, n, n))
 
 
-def of_factors(b: Builder, x: int) -> int:
+def of_factors(b: Builder, x: int, factors: int) -> int:
     """The way back."""
-    batch, n, m = b.type(x).shape
-    return placed(b, x, (0, 0, 0), (batch, n + 1, m))
+    return placed(b, x, (0, 0, 0), b.type(factors).shape)
 
 
 lu = from_code(
     "lu",
     _lu_shape,
     _LU,
-    jvp=lambda b, tangents, out, a, attrs: of_factors(b, tangents[0]),
+    jvp=lambda b, tangents, out, a, attrs: of_factors(b, tangents[0], out),
     vjp=lambda b, ct, out, a, attrs: (of_matrix(b, ct),),
     flops=lambda attrs, a: 2 / 3 * (1 + attrs[0]) * a.size * a.shape[1],
 )
@@ -134,15 +131,11 @@ def _lu_solve(words: int, arrays: int, work: int) -> int:
             at = width * i * (n + 1)
             if pivots[at] == 0.0 and pivots[at + is_complex] == 0.0:
                 return _SINGULAR
-        x = out + 8 * k * n * m
-        if is_complex:
-            x = work + HEAD
-            gathered(x, right, k, batch, n * m)
-        else:
-            copy(doubles(x, n * m), doubles(right + 8 * k * n * m, n * m))
+        x = work + HEAD if is_complex else out + 8 * k * n * m
+        gathered(x, right, k, batch, n * m, is_complex)
         _substitute(work, f, x, last, n, m, adjoint, is_complex)
         if is_complex:
-            parted_to(out, x, k, batch, n * m)
+            parted_to(out, x, k, batch, n * m, 1)
     return 0
 
 
@@ -211,7 +204,7 @@ def _lu_solve_vjp(
     of_right = b.call(factors, ct, attrs=(lu_solve.number, 1 - adjoint, is_complex))
     x, y = matrix(b, out, is_complex), matrix(b, of_right, is_complex)
     change = -(x @ y.H if adjoint else y @ x.H)
-    return of_factors(b, change.stacked(is_complex)), of_right
+    return of_factors(b, change.stacked(is_complex), factors), of_right
 
 
 lu_solve = from_code(

@@ -13,7 +13,7 @@ from ckad.rules.routines.dense.lapack import (
 )
 from ckad.rules.routines.dense.matrices import Matrix, add, matrix, square, stacks
 from ckad.rules.routines.dense.systems import solution
-from ckad.rules.routines.memory import HEAD, compiled, copy, doubles, from_code, integers
+from ckad.rules.routines.memory import HEAD, compiled, doubles, from_code, integers
 from ckad.tape.builder import Builder
 from ckad.tape.routines import Attributes
 from ckad.tape.types import Type
@@ -45,13 +45,11 @@ def _solve_triangular(words: int, arrays: int, work: int) -> int:
                 return _SINGULAR
         if is_complex:
             at, x = work + HEAD, work + HEAD + 16 * n * n
-            gathered(at, a, k, batch, n * n)
-            gathered(x, right, k, batch, n * m)
-        else:
-            copy(doubles(x, n * m), doubles(right + 8 * k * n * m, n * m))
+            gathered(at, a, k, batch, n * n, 1)
+        gathered(x, right, k, batch, n * m, is_complex)
         divided(work, at, x, n, m, 1 - lower, adjoint, unit, is_complex)
         if is_complex:
-            parted_to(out, x, k, batch, n * m)
+            parted_to(out, x, k, batch, n * m, 1)
     return 0
 
 

@@ -154,11 +154,11 @@ class _For:
         try:
             return self.staged()
         except _PEELED as error:
-            return self._peeled(error) if peels else self._written_out(error)
-        except UnboundLocalError:  # the first step may bind what only later ones read
-            if not peels:
+            if peels:
+                return self._peeled(error)
+            if isinstance(error, UnboundLocalError):
                 raise
-            return self._peeled()
+            return self._written_out(error)
         except _WRITTEN_OUT as error:
             return self._written_out(error)
 
@@ -181,7 +181,7 @@ class _For:
         parts = [target] if isinstance(target, ast.Name) else ast.walk(target)
         return [self.frame.names.get(x.id) for x in parts if isinstance(x, ast.Name)]
 
-    def _peeled(self, error: CkadError | None = None) -> Flow | None:
+    def _peeled(self, error: Exception) -> Flow | None:
         """The first step alone, since what it starts from is of another kind; then the others."""
         flow = self.step(0)
         forget_loop(self.node, current())
@@ -189,7 +189,7 @@ class _For:
             return self._others(flow, error)
         return self._from(1).run(peels=False)
 
-    def _others(self, flow: Flow, error: CkadError | None) -> Flow | None:
+    def _others(self, flow: Flow, error: Exception) -> Flow | None:
         """The steps after the first, which has ended with ``flow``: a loop of none where that
         leaves the loop, or each by itself."""
         goes = flow.goes(Flow.NEXT, Flow.CONTINUE)
@@ -198,7 +198,8 @@ class _For:
             rest.items.length, rest.items.most = np.where(goes, most, 0)[()], most
             with suppress(CarryError, AliasError):
                 return rest.staged()
-        if error is not None and isinstance(goes, Tracer) and self.items.length > MOST_LEFT:
+        is_long = isinstance(goes, Tracer) and self.items.length > MOST_LEFT
+        if is_long and isinstance(error, CkadError):
             raise error
         return branches.run_on_from(self.node, self.run_each, flow, 1)
 
@@ -236,7 +237,7 @@ def _over_python(frame: Frame, node: ast.For, iterable: Any, over: several.RunOv
     if current().decides is not Given.STEPS:
         items = long_lists.items_of(iterable, node, is_deep=depth(node.body) >= DEEP)
         if items is not None and records(lambda: each.loop.step(items.item(0))):
-            with suppress(UnboundLocalError, *_PEELED, *_WRITTEN_OUT):
+            with suppress(*_PEELED, *_WRITTEN_OUT):
                 return _For(frame, node, items, long_lists.Unchanged(iterable)).staged()
     return each.run()
 
@@ -317,11 +318,11 @@ class _While:
         except _PEELED as error:
             if first is not True:
                 raise
-            return self._peeled() if peels else self._written_out(error)
-        except UnboundLocalError:
-            if first is not True or not peels:
+            if peels:
+                return self._peeled()
+            if isinstance(error, UnboundLocalError):
                 raise
-            return self._peeled()
+            return self._written_out(error)
         except _WRITTEN_OUT as error:
             if first is not True:
                 raise
@@ -368,8 +369,9 @@ class _While:
         return self._each(check) if goes is True else self.staged(goes)
 
 
-#: What is otherwise after the first step: a name of another kind, a dict that it fills.
-_PEELED = (CarryError, AliasError, UnrecordableError)
+#: What is otherwise after the first step: a name of another kind, or one that only it binds, a dict
+#: that it fills.
+_PEELED = (CarryError, AliasError, UnrecordableError, UnboundLocalError)
 _WRITTEN_OUT = (ConcreteValueError, UnsupportedFunctionError)
 
 

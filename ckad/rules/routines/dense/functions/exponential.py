@@ -37,10 +37,9 @@ from ckad.rules.routines.dense.matrices import (
     matrices,
     matrix,
     need,
-    part,
-    placed,
     square_stack,
 )
+from ckad.rules.routines.dense.systems import of_factors, of_matrix
 from ckad.rules.routines.memory import (
     HEAD,
     compiled,
@@ -73,10 +72,7 @@ def _parts(words: int, arrays: int, work: int) -> int:
     prepare(work, n)
     for k in range(batch):
         at = out + 8 * k * (BLOCKS * n + 2) * n * (1 + is_complex)
-        if is_complex:
-            gathered(at + 8 * A * size, a, k, batch, n * n)
-        else:
-            copy(doubles(at + 8 * A * size, size), doubles(a + 8 * k * size, size))
+        gathered(at + 8 * A * size, a, k, batch, n * n, is_complex)
         approximate(work, at, n, is_complex)
     return 0
 
@@ -84,24 +80,12 @@ def _parts(words: int, arrays: int, work: int) -> int:
 _PARTS = compiled(_parts, lambda attrs, a: 8 * (a.shape[1] * (a.shape[1] * (1 + attrs[0]) + 3) + 2))
 
 
-def _of_matrix(b: Builder, x: int) -> int:
-    """The part of a tangent or cotangent that is the matrix's."""
-    batch, _, n = b.type(x).shape
-    return part(b, x, (0, 0, 0), (batch, n, n))
-
-
-def _of_parts(b: Builder, x: int) -> int:
-    """The way back."""
-    batch, n, _ = b.type(x).shape
-    return placed(b, x, (0, 0, 0), (batch, BLOCKS * n + 2, n))
-
-
 expm_parts = from_code(
     "expm_parts",
     _parts_shape,
     _PARTS,
-    jvp=lambda b, tangents, out, a, attrs: _of_parts(b, tangents[0]),
-    vjp=lambda b, ct, out, a, attrs: (_of_matrix(b, ct),),
+    jvp=lambda b, tangents, out, a, attrs: of_factors(b, tangents[0], out),
+    vjp=lambda b, ct, out, a, attrs: (of_matrix(b, ct),),
     flops=lambda attrs, a: 16.0 * (1 + attrs[0]) * a.size * a.shape[1],
 )
 
@@ -132,11 +116,7 @@ def _read(words: int, arrays: int, work: int) -> int:
             factor, x = 1.0, at
         else:
             factor, x = 2.0 ** (note_of(at, n, is_complex) // TIMES), at + 8 * size
-        to = out if is_complex else out + 8 * k * size
-        if is_complex:
-            parted_to(to, x, k, batch, n * n)
-        else:
-            copy(doubles(to, size), doubles(x, size))
+        parted_to(out, x, k, batch, n * n, is_complex)
         for half in range(1 + is_complex):
             of = doubles(out + 8 * (half * batch + k) * n * n, n * n)
             for i in range(n * n):
@@ -150,14 +130,14 @@ _READ = compiled(_read, lambda attrs, parts: 0, calls_blas=False)
 def _read_jvp(b: Builder, tangents: Tangents, out: int, parts: int, attrs: Attributes) -> int:
     assert tangents[0] is not None
     itself, is_complex = attrs
-    change = _of_matrix(b, tangents[0])
+    change = of_matrix(b, tangents[0])
     return change if itself else b.call(parts, change, attrs=(along.number, is_complex))
 
 
 def _read_vjp(b: Builder, ct: int, out: int, parts: int, attrs: Attributes) -> tuple[int]:
     itself, is_complex = attrs
     change = ct if itself else _back(b, parts, matrix(b, ct, is_complex), is_complex)
-    return (_of_parts(b, change),)
+    return (of_factors(b, change, parts),)
 
 
 def _back(b: Builder, parts: int, z: Matrix, is_complex: int) -> int:
@@ -194,18 +174,11 @@ def _along(words: int, arrays: int, work: int) -> int:
         return 0
     prepare(work, n)
     space = work + HEAD + 8 * n
-    e, found = doubles(space, size), doubles(space + 8 * _L * size, size)
     for k in range(batch):
         at = parts + 8 * k * (BLOCKS * n + 2) * n * (1 + is_complex)
-        if is_complex:
-            gathered(space, direction, k, batch, n * n)
-        else:
-            copy(e, doubles(direction + 8 * k * size, size))
+        gathered(space, direction, k, batch, n * n, is_complex)
         _along_one(work, at, space, n, is_complex)
-        if is_complex:
-            parted_to(out, space + 8 * _L * size, k, batch, n * n)
-        else:
-            copy(doubles(out + 8 * k * size, size), found)
+        parted_to(out, space + 8 * _L * size, k, batch, n * n, is_complex)
     return 0
 
 
@@ -304,7 +277,7 @@ def _along_jvp(
     (is_complex,) = attrs
     if by_parts is None:
         return None if by_direction is None else b.call(parts, by_direction, attrs=_number(attrs))
-    by_matrix = _of_matrix(b, by_parts)
+    by_matrix = of_matrix(b, by_parts)
     if by_direction is None:
         by_direction = b.full_like(by_matrix, 0.0)
     change = corners(matrix(b, by_matrix, is_complex), matrix(b, by_direction, is_complex))
@@ -324,7 +297,7 @@ def _along_vjp(
         b, _back(b, _doubled(b, parts, direction, is_complex), corner, is_complex), is_complex
     )
     by_matrix = found.block((0, 0), (n, n)) + found.block((n, n), (n, n))
-    return _of_parts(b, by_matrix.stacked(is_complex)), _back(b, parts, z, is_complex)
+    return of_factors(b, by_matrix.stacked(is_complex), parts), _back(b, parts, z, is_complex)
 
 
 def _number(attrs: Attributes) -> tuple[int, ...]:
