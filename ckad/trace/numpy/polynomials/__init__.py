@@ -1,1 +1,1 @@
-"""Polynomials: NumPy's `poly1d`; its package of series, loaded when the first of its functions is met."""
+"""NumPy's `poly1d`; its package of series is loaded when the first of its functions is met."""

@@ -48,7 +48,7 @@ class Poly:
     """NumPy's ``poly1d``; of the coefficients that were ``given``, first ones may be 0."""
 
     def __init__(self, c: Any) -> None:
-        self.given = c.given if isinstance(c, Poly) else _coefficients(c)
+        self.given: Any = c.given if isinstance(c, Poly) else _coefficients(c)
 
     def __getattr__(self, name: str) -> Any:
         if name in ("coeffs", "coef", "coefficients", "c"):

@@ -190,8 +190,7 @@ class _For:
         return self._from(1).run(peels=False)
 
     def _others(self, flow: Flow, error: Exception) -> Flow | None:
-        """The steps after the first, which has ended with ``flow``: a loop of none where that
-        leaves the loop, or each by itself."""
+        """The steps after the first, which ended with ``flow``: a loop, perhaps of none, or each."""
         goes = flow.goes(Flow.NEXT, Flow.CONTINUE)
         if isinstance(goes, Tracer) and flow.kinds <= OF_LOOPS and not self.node.orelse:
             rest, most = self._from(1), self.items.length - 1
@@ -369,8 +368,7 @@ class _While:
         return self._each(check) if goes is True else self.staged(goes)
 
 
-#: What is otherwise after the first step: a name of another kind, or one that only it binds, a dict
-#: that it fills.
+#: What is otherwise after the first step: a name of another kind, one that it binds, a full dict.
 _PEELED = (CarryError, AliasError, UnrecordableError, UnboundLocalError)
 _WRITTEN_OUT = (ConcreteValueError, UnsupportedFunctionError)
 
