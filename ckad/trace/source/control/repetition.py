@@ -190,7 +190,7 @@ class _For:
         return self._from(1).run(peels=False)
 
     def _others(self, flow: Flow, error: Exception) -> Flow | None:
-        """The steps after the first, which ended with ``flow``: a loop, perhaps of none, or each."""
+        """The steps after the first, which ended with ``flow``: a loop, maybe of none, or each."""
         goes = flow.goes(Flow.NEXT, Flow.CONTINUE)
         if isinstance(goes, Tracer) and flow.kinds <= OF_LOOPS and not self.node.orelse:
             rest, most = self._from(1), self.items.length - 1
