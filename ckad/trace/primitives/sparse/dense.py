@@ -16,10 +16,10 @@ from ckad.trace.values.tracer import Tracer
 
 def made(data: Any, dtype: Any = None, copy: bool = True) -> Dense:
     """A row of a vector; ``np.asmatrix`` shows what the array holds, and does not copy it."""
-    reject(dtype is not None, "np.matrix with dtype=")
     numbers = data.numbers if isinstance(data, Dense) else data
-    if copy or not isinstance(numbers, Tracer):
-        numbers = call(np.array, (numbers,), {})
+    of = {} if dtype is None else {"dtype": dtype}
+    copies = copy or not isinstance(numbers, Tracer)
+    numbers = call(np.array if copies else np.asarray, (numbers,), of)
     if len(numbers.shape) > 2:
         raise ValueError(at_place("matrix must be 2-dimensional"))
     if len(numbers.shape) < 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from typing import Any
 
@@ -14,8 +15,8 @@ from ckad.trace.source.library.written import iterations
 from ckad.trace.source.values import holds_tracer
 from ckad.trace.values.array import Array
 from ckad.trace.values.complex import as_complex
-from ckad.trace.values.sparse import Sparse
-from ckad.trace.values.tracer import lift
+from ckad.trace.values.sparse import Dense, Sparse
+from ckad.trace.values.tracer import Tracer, lift
 
 #: What gives a matrix that may be written later, and what writes.
 _EDITABLE, _WRITING = ("tolil", "todok"), ("setdiag", "resize")
@@ -32,13 +33,20 @@ def _traced(x: Any, *others: Any) -> Any:
     return Sparse(pattern, as_complex(numbers) if trees.is_complex(numbers) else lift(numbers))
 
 
-def operands(x: Any, y: Any) -> tuple[Any, Any]:
-    """The operands of an operator: SciPy does not know what is traced."""
+def operands(function: Any, x: Any, y: Any) -> tuple[Any, Any]:
+    """The operands of an operator: SciPy does not know what is traced, and an array times an
+    np.matrix is a product of matrices."""
+    if function is operator.mul and isinstance(y, (Dense, np.matrix)) and _is_array(x):
+        x = call(np.asmatrix, (x,), {}) if isinstance(x, Tracer) else np.asmatrix(x)
     if isinstance(y, Array) and is_sparse(x):
         x = _traced(x, y)
     elif isinstance(x, Array) and is_sparse(y):
         y = _traced(y, x)
     return x, y
+
+
+def _is_array(x: Any) -> bool:
+    return type(x) in (np.ndarray, Tracer) and x.ndim > 0
 
 
 def check_stored(owner: Any) -> None:
