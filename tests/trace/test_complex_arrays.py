@@ -359,3 +359,22 @@ def test_extrema_of_what_is_not_finite(worst):
     for function in (np.max, np.min):
         got, want = ckad.jit(function)(z), function(z)
         assert np.isnan(got) if np.isnan(want) else got == want
+
+#: As numbers of Python, and what these do among numbers of 32 bits.
+AS_PYTHON = {
+    "item": lambda z: z[0, 1].item() + z.item(2) + z.reshape(-1, 1).item(1, 0),
+    "tolist": lambda z: z.tolist()[1][2] * sum(z[0].tolist()),
+    "items of steps": lambda z: sum((w.item() * 0.5j**k for k, w in enumerate(z[0])), 0j),
+    "single": lambda z: z[0, 1].item().conjugate() * np.ones(2, np.complex64),
+    "real": lambda z: z[0, 1].item().real * np.ones(2, np.float32),
+    "complex": lambda z: complex(z[0, 1]).imag * np.ones(2, np.float32),
+    "truth": lambda z: 1.0 * bool(z[0, 0].imag * 1j) + (2.0 if 1j * z[0, 0].real else 3.0),
+}
+
+
+@pytest.mark.parametrize("name", AS_PYTHON)
+def test_complex_numbers_of_python(name):
+    program = AS_PYTHON[name]
+    found, expected = ckad.jit(program, engine="vm")(Z), program(Z)
+    np.testing.assert_allclose(found, expected, rtol=1e-6 if "32" in str(expected) else 1e-13)
+    assert np.asarray(found).dtype == np.asarray(expected).dtype

@@ -127,6 +127,7 @@ def looked_up(u):
     table = np.array([1, 255, 7], np.uint8)
     k = (u * 2.9).astype(np.int64)
     ids = np.arange(3, dtype=np.int8)
+    assert np.imag(table).dtype == table.imag.dtype == np.uint8
     total = np.sum((table[k] + np.take(table, k)) * u)
     for n in range(6):
         total += np.sum(u[ids < n]) + u[ids[n % 3]]

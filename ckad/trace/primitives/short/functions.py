@@ -21,7 +21,7 @@ from ckad.trace.primitives.short.ufuncs import (
     kind_in_loop,
     stored,
 )
-from ckad.trace.values.short import UINT64, Short, is_short, refuse_dtype
+from ckad.trace.values.short import UINT64, Short, constant, is_short, refuse_dtype
 from ckad.trace.values.tracer import known
 
 # --- what depends on the numbers alone -----------------------------------------------------------
@@ -45,7 +45,6 @@ _OF_NUMBERS: list[Any] = [
     np.argpartition,
     *(
         arrays.wrapped,
-        np.imag,
         np.isreal,
         np.iscomplex,
         np.isrealobj,
@@ -125,6 +124,9 @@ def _at(ufunc: Any) -> Callable[..., None]:
 for _own in (np.add, np.subtract, np.multiply, np.maximum, np.minimum):
     put((_own, "at"), _at(_own), SHORT)
 
+
+for _key in (np.imag, np.ndarray.imag):
+    put(_key, lambda x: np.zeros_like(x) if x.shape else constant(x.dtype.type(0)), SHORT)
 
 # --- several arrays in their common dtype --------------------------------------------------------
 
