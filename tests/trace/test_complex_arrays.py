@@ -15,6 +15,11 @@ from .complex_cases import M, U, W, Z, check
 FUNCTIONS = {
     "sum": lambda z: np.sum(z, axis=0),
     "sum of all": lambda z: z.sum(),
+    "pad with a number": lambda z: np.pad(z, 1, constant_values=z[0, 0]) + np.pad(
+        z, 1, constant_values=2.5
+    ),
+    "pad with several": lambda z: np.pad(z, 1, constant_values=((1, 2j), (3.0, 4))),
+    "ediff1d between": lambda z: np.ediff1d(z[0], to_end=[2.0, 1j], to_begin=z[1, 1]),
     "sum where": lambda z: np.sum(z, where=U > 0, initial=1j),
     "mean": lambda z: z.mean(1, keepdims=True),
     "prod": lambda z: z.prod(0),
@@ -360,6 +365,11 @@ def test_extrema_of_what_is_not_finite(worst):
         got, want = ckad.jit(function)(z), function(z)
         assert np.isnan(got) if np.isnan(want) else got == want
 
+
+def truths(z):
+    return 1.0 * bool(z[0, 0].imag * 1j) + (2.0 if 1j * z[0, 0].real else 3.0)
+
+
 #: As numbers of Python, and what these do among numbers of 32 bits.
 AS_PYTHON = {
     "item": lambda z: z[0, 1].item() + z.item(2) + z.reshape(-1, 1).item(1, 0),
@@ -368,7 +378,7 @@ AS_PYTHON = {
     "single": lambda z: z[0, 1].item().conjugate() * np.ones(2, np.complex64),
     "real": lambda z: z[0, 1].item().real * np.ones(2, np.float32),
     "complex": lambda z: complex(z[0, 1]).imag * np.ones(2, np.float32),
-    "truth": lambda z: 1.0 * bool(z[0, 0].imag * 1j) + (2.0 if 1j * z[0, 0].real else 3.0),
+    "truth": truths,
 }
 
 

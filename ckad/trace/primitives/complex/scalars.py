@@ -55,6 +55,7 @@ def _tolist(z: ComplexTracer) -> Any:
     return [x.tolist() for x in z] if z.shape else _item(z)
 
 
+put(bool, lambda z: call(bool, (np.not_equal(_single(z), 0),), {}), COMPLEX)
 put(np.ndarray.item, _item, COMPLEX)
 put(np.ndarray.tolist, _tolist, COMPLEX)
 

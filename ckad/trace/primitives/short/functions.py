@@ -132,16 +132,17 @@ for _key in (np.imag, np.ndarray.imag):
 
 
 def _common(xs: Any, wraps: bool = False) -> tuple[list[Any], np.dtype]:
+    """Those of a function that takes Python's numbers as arrays; they are weak if one ``wraps``."""
     xs = [gathered(x) for x in xs]
-    dtype = np.result_type(*(_sample(x) for x in xs))
+    dtype = np.result_type(*(_sample(x, wraps) for x in xs))
     return [entering(x, dtype, wraps and dtype != UINT64) for x in xs], dtype
 
 
-def _sample(x: Any) -> Any:
+def _sample(x: Any, is_weak: bool) -> Any:
     if type(x) in (int, float, bool, complex):
-        return x
+        return x if is_weak else np.asarray(x).dtype
     kind = kind_in_loop(x)
-    return kind if isinstance(kind, np.dtype) else kind(0)
+    return kind if isinstance(kind, np.dtype) else _sample(kind(0), is_weak)
 
 
 def _promoted(key: Any) -> Callable[..., Any]:
