@@ -15,6 +15,11 @@ from .complex_cases import M, U, W, Z, check
 FUNCTIONS = {
     "sum": lambda z: np.sum(z, axis=0),
     "sum of all": lambda z: z.sum(),
+    "pad with a number": lambda z: np.pad(z, 1, constant_values=z[0, 0]) + np.pad(
+        z, 1, constant_values=2.5
+    ),
+    "pad with several": lambda z: np.pad(z, 1, constant_values=((1, 2j), (3.0, 4))),
+    "ediff1d between": lambda z: np.ediff1d(z[0], to_end=[2.0, 1j], to_begin=z[1, 1]),
     "sum where": lambda z: np.sum(z, where=U > 0, initial=1j),
     "mean": lambda z: z.mean(1, keepdims=True),
     "prod": lambda z: z.prod(0),
@@ -359,3 +364,27 @@ def test_extrema_of_what_is_not_finite(worst):
     for function in (np.max, np.min):
         got, want = ckad.jit(function)(z), function(z)
         assert np.isnan(got) if np.isnan(want) else got == want
+
+
+def truths(z):
+    return 1.0 * bool(z[0, 0].imag * 1j) + (2.0 if 1j * z[0, 0].real else 3.0)
+
+
+#: As numbers of Python, and what these do among numbers of 32 bits.
+AS_PYTHON = {
+    "item": lambda z: z[0, 1].item() + z.item(2) + z.reshape(-1, 1).item(1, 0),
+    "tolist": lambda z: z.tolist()[1][2] * sum(z[0].tolist()),
+    "items of steps": lambda z: sum((w.item() * 0.5j**k for k, w in enumerate(z[0])), 0j),
+    "single": lambda z: z[0, 1].item().conjugate() * np.ones(2, np.complex64),
+    "real": lambda z: z[0, 1].item().real * np.ones(2, np.float32),
+    "complex": lambda z: complex(z[0, 1]).imag * np.ones(2, np.float32),
+    "truth": truths,
+}
+
+
+@pytest.mark.parametrize("name", AS_PYTHON)
+def test_complex_numbers_of_python(name):
+    program = AS_PYTHON[name]
+    found, expected = ckad.jit(program, engine="vm")(Z), program(Z)
+    np.testing.assert_allclose(found, expected, rtol=1e-6 if "32" in str(expected) else 1e-13)
+    assert np.asarray(found).dtype == np.asarray(expected).dtype

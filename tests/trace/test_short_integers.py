@@ -145,6 +145,13 @@ def beyond(u):
     return np.sum(np.where(a > 0, a, -1) * u[:3]) + np.sum(np.where(a > 1, s, 300) * u[::-1])
 
 
+def numbers_as_arrays(u):
+    a, n = np.arange(3, dtype=np.int8) + np.int8(60), 100
+    made = np.dot(a, 100), np.outer(a, n), np.kron(n, a), np.inner(a, 100), np.tensordot(a, n, 0)
+    made += (np.stack([a[0], 300]), np.hstack([a, n]), np.where(a > 60, a, 1))
+    return sum(np.sum(x) * u[0] for x in made) + u[1] * sum(x.dtype.itemsize for x in made)
+
+
 def arrays_of_scalars(u):
     a = np.arange(3, dtype=np.int8)[1] + np.int8(2)
     one, two, three = np.array(a), np.asarray(a), np.array(a, dtype=np.int16)
@@ -154,18 +161,8 @@ def arrays_of_scalars(u):
 
 
 PROGRAMS = [
-    beyond,
-    arrays_of_scalars,
-    life,
-    ising,
-    masked,
-    wrapping,
-    signed,
-    pixels,
-    swapped,
-    branched,
-    counted,
-    joined,
+    *(beyond, numbers_as_arrays, arrays_of_scalars, life, ising, masked),
+    *(wrapping, signed, pixels, swapped, branched, counted, joined),
 ]
 PROGRAMS += [looked_up, of_globals]
 
@@ -335,3 +332,9 @@ def test_powers_wrap_around_whatever_the_exponent(engine, dtype):
 def test_a_bound_may_be_a_truth_value():
     x = np.array([0, 5, 200], np.uint8)
     np.testing.assert_array_equal(ckad.jit(lambda x: np.clip(x, True, 10))(x), [1, 5, 10])
+
+
+def test_the_imaginary_part_has_the_dtype():
+    found = ckad.jit(lambda a: (np.imag(a), a.imag, a[0].imag), engine="vm")(np.ones(2, np.int16))
+    assert [x.dtype.name for x in found] == 3 * ["int16"]
+    assert not np.any(np.concatenate([np.ravel(x) for x in found]))

@@ -81,7 +81,7 @@ class ComplexTracer(Shaped):
     # --- numbers are not known -----------------------------------------------------------------
 
     def __bool__(self) -> bool:
-        return bool(self.parts[0])
+        return bool(dispatch.call(np.not_equal, (self, 0), {}))
 
     def __float__(self) -> float:
         return float(self.parts[0])
@@ -90,13 +90,7 @@ class ComplexTracer(Shaped):
         return int(self.parts[0])
 
     def __complex__(self) -> complex:
-        return complex(self.parts[0])
-
-    def item(self, *args: Any) -> Any:
-        return self.parts[0].item(*args)
-
-    def tolist(self) -> Any:
-        return self.parts[0].tolist()
+        return complex(*map(float, self.parts))
 
     # --- parts and elements --------------------------------------------------------------------
 

@@ -48,9 +48,10 @@ BY_PARTS = {
         compress sum mean cumsum trace copy round around ascontiguousarray
         asarray asanyarray transpose permute_dims""",
     "arrays": "atleast_1d atleast_2d atleast_3d concatenate stack block",
-    "array": "broadcast_to pad",
+    "array": "broadcast_to",
     "args": "broadcast_arrays",
-    "ary": "array_split split hsplit vsplit dsplit ediff1d",
+    "ary": "array_split split hsplit vsplit dsplit",
+    "ary to_end to_begin": "ediff1d",
     "m": "flip flipud fliplr rot90 tril triu",
     "x": """unstack matrix_transpose nan_to_num linalg.diagonal linalg.trace
         lib.stride_tricks.sliding_window_view""",
@@ -143,6 +144,18 @@ for _names, _functions in BY_PARTS.items():
         _function = operator.attrgetter(_name)(np)
         put(_function, _by_parts(_function, tuple(_names.split())), COMPLEX)
 put(np.linalg.matrix_transpose, np.matrix_transpose, COMPLEX)
+
+
+@implements(np.pad, kind=COMPLEX)
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> ComplexTracer:
+    reject(not holds_complex(array), "np.pad of real numbers with complex ones")
+    halves = {name: parts_of(x) for name, x in options.items() if name == "constant_values"}
+
+    def padded(k: int, part: Any) -> Any:
+        own = {name: pair[k] for name, pair in halves.items()}
+        return call(np.pad, (part, pad_width, mode), {**options, **own})
+
+    return ComplexTracer(*(padded(k, x) for k, x in enumerate(as_complex(array).parts)))
 
 
 @implements(np.ones, kind=COMPLEX)

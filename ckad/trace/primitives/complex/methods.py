@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ckad.trace.dispatch import COMPLEX, Function, cell, put
+from ckad.trace.dispatch import COMPLEX, Function, call, cell, put
 from ckad.trace.memory.views import PartView
 from ckad.trace.primitives.shape import view
 from ckad.trace.values.complex import (
@@ -48,7 +48,15 @@ def _as_complex(x: Any, dtype: Any) -> Any:
 
 
 def _shown(part: Any) -> Any:
-    return view(part, PartView()) if isinstance(part, Tracer) else part
+    """A part of an array is a view of it; one of a number of Python's is such a number."""
+    return view(part, PartView()) if isinstance(part, Tracer) and not part.weak else part
+
+
+def _conjugate(self: ComplexTracer) -> Any:
+    real, imag = self.parts
+    if getattr(imag, "weak", False):
+        return ComplexTracer(real, call(float, (-imag,), {}))
+    return np.conjugate(self)
 
 
 def _own(key: Any, x: Any) -> Callable[..., Any]:
@@ -78,8 +86,8 @@ _METHODS: dict[Any, Function] = {
     np.ndarray.astype: _astype,
     np.ndarray.real: lambda self: _shown(self.parts[0]),
     np.ndarray.imag: lambda self: _shown(self.parts[1]),
-    np.ndarray.conj: np.conjugate,
-    np.ndarray.conjugate: np.conjugate,
+    np.ndarray.conj: _conjugate,
+    np.ndarray.conjugate: _conjugate,
     operator.getitem: _getitem,
     operator.setitem: _setitem,
 }

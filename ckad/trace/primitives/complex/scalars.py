@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ckad.place import at_place
-from ckad.trace.dispatch import COMPLEX, PLAIN, put, reject
+from ckad.trace.dispatch import COMPLEX, PLAIN, call, put, reject
 from ckad.trace.primitives.complex.ufuncs import multiply
 from ckad.trace.values.complex import ComplexTracer, as_complex
 from ckad.trace.values.tracer import Tracer
@@ -38,7 +38,26 @@ def complex_number(real: Any = 0.0, imag: Any = 0.0) -> Any:
     if not _traced(real, imag):
         return complex(real, imag)
     turned = multiply(as_complex(1j), _single(imag)) if _traced(imag) else imag * 1j
-    return np.add(_single(real), turned)
+    return _of_python(np.add(_single(real), turned))
+
+
+def _of_python(z: ComplexTracer) -> ComplexTracer:
+    """A scalar that promotes as Python's complex numbers do."""
+    return ComplexTracer(*(call(float, (part,), {}) for part in z.parts))
+
+
+def _item(z: ComplexTracer, *index: Any) -> Any:
+    """The element as a Python number; it stays traced."""
+    return ComplexTracer(*(part.item(*index) for part in z.parts))
+
+
+def _tolist(z: ComplexTracer) -> Any:
+    return [x.tolist() for x in z] if z.shape else _item(z)
+
+
+put(bool, lambda z: call(bool, (np.not_equal(_single(z), 0),), {}), COMPLEX)
+put(np.ndarray.item, _item, COMPLEX)
+put(np.ndarray.tolist, _tolist, COMPLEX)
 
 
 def _constructor(kind: Any) -> Callable[[Any], Any]:

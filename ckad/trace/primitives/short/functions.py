@@ -21,7 +21,7 @@ from ckad.trace.primitives.short.ufuncs import (
     kind_in_loop,
     stored,
 )
-from ckad.trace.values.short import UINT64, Short, is_short, refuse_dtype
+from ckad.trace.values.short import UINT64, Short, constant, is_short, refuse_dtype
 from ckad.trace.values.tracer import known
 
 # --- what depends on the numbers alone -----------------------------------------------------------
@@ -45,7 +45,6 @@ _OF_NUMBERS: list[Any] = [
     np.argpartition,
     *(
         arrays.wrapped,
-        np.imag,
         np.isreal,
         np.iscomplex,
         np.isrealobj,
@@ -126,20 +125,24 @@ for _own in (np.add, np.subtract, np.multiply, np.maximum, np.minimum):
     put((_own, "at"), _at(_own), SHORT)
 
 
+for _key in (np.imag, np.ndarray.imag):
+    put(_key, lambda x: np.zeros_like(x) if x.shape else constant(x.dtype.type(0)), SHORT)
+
 # --- several arrays in their common dtype --------------------------------------------------------
 
 
 def _common(xs: Any, wraps: bool = False) -> tuple[list[Any], np.dtype]:
+    """Those of a function that takes Python's numbers as arrays; they are weak if one ``wraps``."""
     xs = [gathered(x) for x in xs]
-    dtype = np.result_type(*(_sample(x) for x in xs))
+    dtype = np.result_type(*(_sample(x, wraps) for x in xs))
     return [entering(x, dtype, wraps and dtype != UINT64) for x in xs], dtype
 
 
-def _sample(x: Any) -> Any:
+def _sample(x: Any, is_weak: bool) -> Any:
     if type(x) in (int, float, bool, complex):
-        return x
+        return x if is_weak else np.asarray(x).dtype
     kind = kind_in_loop(x)
-    return kind if isinstance(kind, np.dtype) else kind(0)
+    return kind if isinstance(kind, np.dtype) else _sample(kind(0), is_weak)
 
 
 def _promoted(key: Any) -> Callable[..., Any]:
