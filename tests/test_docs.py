@@ -7,6 +7,7 @@ import doctest
 import importlib
 import importlib.util
 import io
+import linecache
 import pkgutil
 import re
 import runpy
@@ -77,6 +78,33 @@ def test_the_readme_shows_the_plan_that_is_printed(tmp_path):
     seconds = r"about \S+ s predicted"  # of the machine at hand
     found = re.sub(seconds, re.search(seconds, shown)[0], printed.getvalue())
     assert found.strip() == shown
+
+
+def test_the_life_of_one_line_prints_what_it_shows():
+    """Each stage's lines, without the page's remarks, are among those that are printed."""
+    page = (CHECKOUT / "docs/architecture.md").read_text().partition("## The whole")[0]
+    code = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
+    names = {}
+    filename = "life.py"
+    lines = [line + "\n" for line in code.splitlines()]
+    linecache.cache[filename] = (len(code), None, lines, filename)
+    exec(compile(code, filename, "exec"), names)
+    trace, explained, plan = (eval(x, names) for x in re.findall(r"`print\((.+?)\)`", page))
+    program = ckad.value_and_grad(names["spread"], (0, 1), engine="native")
+    compiled = program.compiled(names["u"], names["k"])
+    stages = (trace, explained, compiled.tape, compiled.text)
+    shown = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+    assert len(shown) == len(stages)
+    for text, printed in zip(shown, stages, strict=True):
+        there = {_bare(line) for line in str(printed).splitlines()}
+        assert {_bare(line) for line in text.splitlines()} - there == set()
+    assert "832 bytes" in page
+    assert "of 832 B" in str(plan)
+
+
+def _bare(line):
+    """A line without indentation and remarks; attributes of loops that the page leaves out."""
+    return re.sub(r"(n_carry=1), .*\)", r"\1)", line.partition("#")[0].strip().replace("...", "x"))
 
 
 #: Folders with a file per family, which the map names as a whole.

@@ -5,7 +5,9 @@ import pytest
 
 import ckad
 from ckad import testing
+from ckad.passes.contract.bounds import between
 from ckad.rules.routines import bounded
+from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.routines import routine_of
 
@@ -194,3 +196,20 @@ def test_rows_are_added_to_while_all_are(engine):
         assert any(row.op is Op.LOOP for row in compiled.tape.rows) == is_loop
         found = ckad.jit(program, engine=engine)(a, b)
         np.testing.assert_allclose(found, program(a, b), rtol=1e-13)
+
+
+@pytest.mark.parametrize("places_come_first", [True, False])
+@pytest.mark.parametrize("name", ["lt", "le", "ge", "gt"])
+def test_bounds_are_those_of_the_comparison(name, places_come_first):
+    """Each comparison of places, counted from 2, with a number for each row."""
+    b, shape, limits = Builder(), (5, 4), np.array([[1], [2], [3], [5], [9]])
+    places = b.broadcast_to(b.const(np.arange(2, 6)[None]), shape)
+    numbers = b.broadcast_to(b.const(limits), shape)
+    operands = (places, numbers) if places_come_first else (numbers, places)
+    mask = getattr(b, name)(*operands)
+    pair = (np.arange(2, 6)[None], limits)
+    compare = {"lt": np.less, "le": np.less_equal, "ge": np.greater_equal, "gt": np.greater}[name]
+    true = compare(*(pair if places_come_first else pair[::-1]))
+    first, last = between(b, mask)
+    found = (np.arange(4) >= first[:, None]) & (np.arange(4) < last[:, None])
+    assert np.array_equal(found, true)
