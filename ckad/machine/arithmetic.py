@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 
-from ckad.machine.values import DOUBLE, I1, I64, Number, Unknown
+from ckad.machine.complexes import FUNCTIONS, quotient
+from ckad.machine.values import COMPLEX, DOUBLE, I1, I64, Number, Unknown
 
 _FLOATS = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
 _INTEGERS = {
@@ -34,10 +36,11 @@ _INTRINSICS: dict[Any, str] = {
 
 
 class Arithmetic:
-    """Instructions on numbers, at an IR builder."""
+    """Instructions on numbers, at an IR builder; ``kernel(source, numbers)`` calls what is written
+    in Python."""
 
-    def __init__(self, b: ir.IRBuilder) -> None:
-        self.b = b
+    def __init__(self, b: ir.IRBuilder, kernel: Callable[[Any, list[Number]], Number]) -> None:
+        self.b, self.kernel = b, kernel
 
     # --- from type to type ------------------------------------------------------------------------
 
@@ -57,11 +60,13 @@ class Arithmetic:
                 found = b.sitofp(value, DOUBLE)
             case "u64" | "u32", "f64":
                 found = b.uitofp(value, DOUBLE)
+            case "f64" | "i64", "c128":
+                return self.joined(self.cast(x, "f64").value, ir.Constant(DOUBLE, 0.0))
             case "f64", "i64":
                 found = b.fptosi(value, I64)
             case "f64", "b1":
                 found = b.fcmp_unordered("!=", value, ir.Constant(DOUBLE, 0.0))
-            case _, "b1":
+            case "i64" | "u64" | "u32", "b1":
                 found = b.icmp_signed("!=", value, ir.Constant(I64, 0))
             case _:
                 raise Unknown(f"{x.type} as {type}")
@@ -72,8 +77,9 @@ class Arithmetic:
         types = {"i64" if x.type == "b1" else x.type for x in xs}
         if "u32" in types:
             types = types - {"u32"} or {"u64"}
-        if "f64" in types and "u64" not in types:
-            types = {"f64"}
+        for widest in ("c128", "f64"):
+            if widest in types and "u64" not in types:
+                types = {widest}
         if len(types) != 1:
             raise Unknown(f"operands of the types {types}")
         return [self.cast(x, next(iter(types))) for x in xs]
@@ -83,10 +89,12 @@ class Arithmetic:
     def binary(self, op: ast.operator, x: Number, y: Number) -> Number:
         if isinstance(op, ast.Pow):
             return self._power(x, y)
-        if isinstance(op, ast.Div):
+        if isinstance(op, ast.Div) and "c128" not in (x.type, y.type):
             x, y = self.cast(x, "f64"), self.cast(y, "f64")
         x, y = self.alike(x, y)
         kind = type(op)
+        if x.type == "c128":
+            return self._of_complex(op, x, y)
         if x.type == "f64":
             if kind not in _FLOATS:
                 raise Unknown(f"{kind.__name__} of floats")
@@ -153,6 +161,8 @@ class Arithmetic:
     def unary(self, op: ast.unaryop, x: Number) -> Number:
         if isinstance(op, ast.Not):
             return Number("b1", self.b.not_(self.cast(x, "b1").value))
+        if isinstance(op, ast.USub) and x.type == "c128":
+            return self.joined(*(self.b.fneg(part) for part in self.parts(x)))
         if isinstance(op, ast.USub) and x.type == "f64":
             return Number("f64", self.b.fneg(x.value))
         if isinstance(op, ast.USub) and x.type == "i64":
@@ -166,6 +176,8 @@ class Arithmetic:
             raise Unknown(type(op).__name__)
         relation = _RELATIONS[type(op)]
         x, y = self.alike(x, y)
+        if x.type == "c128":
+            return self._same(relation, x, y)
         if x.type == "f64":
             by = self.b.fcmp_unordered if relation == "!=" else self.b.fcmp_ordered
         else:
@@ -175,6 +187,47 @@ class Arithmetic:
     def chosen(self, condition: Any, x: Number, y: Number) -> Number:
         x, y = self.alike(x, y)
         return Number(x.type, self.b.select(condition, x.value, y.value))
+
+    # --- complex numbers --------------------------------------------------------------------------
+
+    def joined(self, re: Any, im: Any) -> Number:
+        if isinstance(re, ir.Constant) and isinstance(im, ir.Constant):
+            return Number("c128", ir.Constant(COMPLEX, [re.constant, im.constant]))
+        whole = self.b.insert_value(ir.Constant(COMPLEX, ir.Undefined), re, 0)
+        return Number("c128", self.b.insert_value(whole, im, 1))
+
+    def parts(self, x: Number) -> tuple[Any, Any]:
+        """The real part and the imaginary one."""
+        re, im = (self.b.extract_value(x.value, k) for k in (0, 1))
+        return re, im
+
+    def conjugate(self, x: Number) -> Number:
+        if x.type != "c128":
+            return x
+        re, im = self.parts(x)
+        return self.joined(re, self.b.fneg(im))
+
+    def _of_complex(self, op: ast.operator, x: Number, y: Number) -> Number:
+        b = self.b
+        if isinstance(op, ast.Div):
+            return self.kernel(quotient, [x, y])
+        (p, q), (r, s) = self.parts(x), self.parts(y)
+        match op:
+            case ast.Add():
+                return self.joined(b.fadd(p, r), b.fadd(q, s))
+            case ast.Sub():
+                return self.joined(b.fsub(p, r), b.fsub(q, s))
+            case ast.Mult():
+                re = b.fsub(b.fmul(p, r), b.fmul(q, s))
+                return self.joined(re, b.fadd(b.fmul(p, s), b.fmul(q, r)))
+        raise Unknown(f"{type(op).__name__} of complex numbers")
+
+    def _same(self, relation: str, x: Number, y: Number) -> Number:
+        (p, q), (r, s) = self.parts(x), self.parts(y)
+        if relation not in ("==", "!="):
+            raise Unknown("an order of complex numbers")
+        equals = self.b.and_(self.b.fcmp_ordered("==", p, r), self.b.fcmp_ordered("==", q, s))
+        return Number("b1", equals if relation == "==" else self.b.not_(equals))
 
     # --- functions --------------------------------------------------------------------------------
 
@@ -196,10 +249,18 @@ class Arithmetic:
         if function is math.hypot and len(xs) == 2:
             floats = [self.cast(x, "f64").value for x in xs]
             return Number("f64", self._called("hypot", floats))
+        if function is complex and len(xs) == 2:
+            return self.joined(*(self.cast(x, "f64").value for x in xs))
         if len(xs) != 1:
             return None
+        if function is np.conj:
+            return self.conjugate(xs[0])
+        if xs[0].type == "c128":
+            return self.kernel(FUNCTIONS[function], xs) if function in FUNCTIONS else None
         if function in _CASTS:
             return self.cast(xs[0], _CASTS[function])
+        if function in _EXTERNAL:
+            return Number("f64", self._called(_EXTERNAL[function], [self.cast(xs[0], "f64").value]))
         if function is abs:
             return self._size(xs[0])
         if function in _INTRINSICS:
@@ -219,4 +280,6 @@ class Arithmetic:
         return self.chosen(is_negative.value, self.unary(ast.USub(), x), x)
 
 
+#: Functions of one float64 of the C library.
+_EXTERNAL: dict[Any, str] = {math.sinh: "sinh", math.cosh: "cosh"}
 _CASTS: dict[Any, str] = {int: "i64", float: "f64", bool: "b1", np.uint64: "u64"}

@@ -16,6 +16,7 @@ from numba.core.types import ExternalFunction, float64, int64, voidptr
 from ckad.machine.arithmetic import Arithmetic
 from ckad.machine.arrays import Arrays, bounds
 from ckad.machine.values import (
+    DOUBLE,
     I1,
     I64,
     Array,
@@ -47,7 +48,7 @@ class _Context:
 
 class Expressions:
     def __init__(self, b: ir.IRBuilder) -> None:
-        self.b, self.arithmetic = b, Arithmetic(b)
+        self.b, self.arithmetic = b, Arithmetic(b, self._of_numbers)
         self.arrays = Arrays(b, self.arithmetic.cast)
 
     def name(self, name: str) -> Value:
@@ -55,6 +56,11 @@ class Expressions:
 
     def kernel(self, source: Any, arguments: list[Value]) -> Value | None:
         raise NotImplementedError
+
+    def _of_numbers(self, source: Any, xs: list[Number]) -> Number:
+        found = self.kernel(source, [*xs])
+        assert isinstance(found, Number)
+        return found
 
     # --- values -----------------------------------------------------------------------------------
 
@@ -99,7 +105,7 @@ class Expressions:
         match node:
             case ast.Name():
                 return self.name(node.id)
-            case ast.Constant(value=bool() | int() | float() as value):
+            case ast.Constant(value=bool() | int() | float() | complex() as value):
                 return known(value)
             case ast.Tuple():
                 return Group(tuple, tuple(map(self.value, node.elts)))
@@ -220,7 +226,16 @@ class Expressions:
             fields = dict(zip(_fields(of.kind), of.items, strict=False))
             if node.attr in fields:
                 return fields[node.attr]
+        if isinstance(of, Number) and node.attr in ("real", "imag"):
+            return self._part(of, node.attr)
         raise Unknown(f"the attribute {node.attr}")
+
+    def _part(self, x: Number, name: str) -> Number:
+        if x.type == "c128":
+            return Number("f64", self.arithmetic.parts(x)[name == "imag"])
+        if x.type != "f64":
+            raise Unknown(f"a part of {x.type}")
+        return x if name == "real" else Number("f64", ir.Constant(DOUBLE, 0.0))
 
     def subscript(self, node: ast.Subscript) -> Value:
         if isinstance(node.slice, ast.Slice):
@@ -246,6 +261,8 @@ class Expressions:
             raise Unknown("arguments by name")
         if isinstance(node.func, ast.Attribute) and node.func.attr == "reshape":
             return self._reshaped(node.func.value, node.args)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "conjugate":
+            return self.arithmetic.conjugate(self.number(self.value(node.func.value)))
         callee = self.value(node.func)
         if not isinstance(callee, Known):
             raise Unknown(f"{ast.unparse(node.func)} as a function")

@@ -11,11 +11,13 @@ from llvmlite import ir
 
 I64, I32, I8, I1 = (ir.IntType(k) for k in (64, 32, 8, 1))
 DOUBLE = ir.DoubleType()
+COMPLEX = ir.LiteralStructType([DOUBLE, DOUBLE])
 #: What numbers are in registers.
-NUMBERS = {"i64": I64, "f64": DOUBLE, "b1": I1, "u64": I64, "u32": I64}
+NUMBERS = {"i64": I64, "f64": DOUBLE, "c128": COMPLEX, "b1": I1, "u64": I64, "u32": I64}
 #: Elements in memory, and what they are once loaded; integers are of eight bytes then.
 ELEMENTS = {
     np.dtype(np.float64): (DOUBLE, "f64"),
+    np.dtype(np.complex128): (COMPLEX, "c128"),
     np.dtype(np.int64): (I64, "i64"),
     np.dtype(np.int32): (I32, "i64"),
     np.dtype(np.uint32): (I32, "u32"),
@@ -29,7 +31,7 @@ class Unknown(Exception):
 
 @dataclass(frozen=True)
 class Number:
-    """An int64, a float64, a truth value, a uint64, or a shorter one that was loaded."""
+    """An int64, a float64, a complex128, a truth value, a uint64, a shorter one that was loaded."""
 
     type: str
     value: Any
@@ -81,6 +83,8 @@ def known(value: Any) -> Value:
             return integer(int(value))
         case float():
             return Number("f64", ir.Constant(DOUBLE, float(value)))
+        case complex():
+            return Number("c128", ir.Constant(COMPLEX, [value.real, value.imag]))
         case tuple():
             return Group(tuple, tuple(map(known, value)))
     return Known(value)
@@ -139,6 +143,8 @@ def united(one: Type, other: Type) -> Type:
             return "f64"
         if {one, other} == {"b1", "i64"}:
             return "i64"
+        if "c128" in (one, other) and {one, other} <= {"c128", "f64", "i64"}:
+            return "c128"
     elif one[:2] == other[:2] and len(one) == len(other) and one[0] is Group:
         return (*one[:2], *(united(x, y) for x, y in zip(one[2:], other[2:], strict=True)))
     raise Unknown(f"{one} and {other} as the types of one name")

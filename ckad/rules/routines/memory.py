@@ -47,6 +47,13 @@ def doubles(address: int, n: int) -> np.ndarray:
 
 
 @kernel
+def complexes(address: int, n: int) -> np.ndarray:
+    """``n`` complex128 in memory."""
+    array: np.ndarray = carray(_pointer(address), (n,), np.complex128)
+    return array
+
+
+@kernel
 def integers(address: int, n: int) -> np.ndarray:
     """``n`` int64 in memory."""
     array: np.ndarray = carray(_pointer(address), (n,), np.int64)

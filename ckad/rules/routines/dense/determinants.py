@@ -24,7 +24,15 @@ from ckad.rules.routines.dense.systems import (
     solved,
     substitute_unit,
 )
-from ckad.rules.routines.memory import HEAD, compiled, copy, doubles, from_code, integers
+from ckad.rules.routines.memory import (
+    HEAD,
+    compiled,
+    complexes,
+    copy,
+    doubles,
+    from_code,
+    integers,
+)
 from ckad.tape.builder import Builder
 from ckad.tape.reasons import Reason
 from ckad.tape.routines import Attributes, mark
@@ -260,14 +268,15 @@ def _times_lower(
     if smallest > _SMALL * largest:
         divided(work, f.ctypes.data, x.ctypes.data, n, n, 0, 1, 0, is_complex)
         if is_complex:
-            _scale(x.view(np.complex128), product.conjugate())
+            _scale(complexes(x.ctypes.data, n * n), product.conjugate())
         else:
             _scale(x, product.real)
     elif is_complex:
-        z = x.view(np.complex128)
-        _times_adjugate(f.view(np.complex128), adj.view(z.dtype), y.view(z.dtype), z, n)
+        triangle, rows = complexes(f.ctypes.data, n * n), complexes(y.ctypes.data, n * n)
+        z = complexes(x.ctypes.data, n * n)
+        _times_adjugate(triangle, complexes(adj.ctypes.data, n * n), rows, z, n, 1.0 + 0.0j)
     else:
-        _times_adjugate(f, adj, y, x, n)
+        _times_adjugate(f, adj, y, x, n, 1.0)
 
 
 @kernel
@@ -277,10 +286,11 @@ def _scale(x: np.ndarray, factor: complex) -> None:
 
 
 @kernel
-def _times_adjugate(f: np.ndarray, adj: np.ndarray, y: np.ndarray, x: np.ndarray, n: int) -> None:
+def _times_adjugate(
+    f: np.ndarray, adj: np.ndarray, y: np.ndarray, x: np.ndarray, n: int, product: complex
+) -> None:
     """x <- adj(M)^H y, by growing M by rows, without a division:
-    adj([[M, 0], [r, d]]) = [[d adj(M), 0], [-r adj(M), det M]]"""
-    product = f[0] ** 0
+    adj([[M, 0], [r, d]]) = [[d adj(M), 0], [-r adj(M), det M]], with ``product``, a 1, det M"""
     for k in range(n):
         for i in range(k):
             for j in range(i + 1):
