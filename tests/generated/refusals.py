@@ -22,7 +22,7 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(errors.AliasError, "what this array holds is not known here", "memory not known"),
     Refusal(errors.AliasError, "binds .* to memory that has another name", "two names in a loop"),
     Refusal(errors.AliasError, "shows the memory that .* starts with", "two names before a loop"),
-    Refusal(errors.AliasError, "did not get through its carry", "write out of a function"),
+    Refusal(errors.AliasError, "that is recorded by itself", "write out of a function"),
     Refusal(errors.UnrecordableError, "changes a list that was made outside", "list changed"),
     Refusal(errors.UnrecordableError, "length or keys its steps change", "list of other length"),
     Refusal(errors.UnrecordableError, "which items a .* has depends", "list of unknown length"),

@@ -15,6 +15,7 @@ from ckad.tape.control import loop_attrs
 from ckad.tape.ops import Op
 from ckad.tape.types import DType, Type
 from ckad.trace import arrays
+from ckad.trace.bodies.written import Around, until_known
 from ckad.trace.dispatch import EVERY, put
 from ckad.trace.memory.context import Trace, current, mark_place, open_trace
 from ckad.trace.memory.storage import Storage
@@ -51,20 +52,30 @@ def scan(
     length = _common_length(x_leaves, length)
     carry, carry_tree = trees.flatten(init)
     carry = [lift(c) for c in carry]
-    with open_trace() as body:
-        body.builder.input(Type(DType.I64, ()))  # the number of the step
-        body.index_range = 0, length
-        c_in = [argument(body, c) for c in carry]
-        x_in = [_element(body, x) for x in x_leaves]
-        out = step(trees.unflatten(carry_tree, c_in), trees.unflatten(x_tree, x_in))
-        c_out, y_out = _split_output(out)
-        c_rows = _carry_rows(carry, carry_tree, c_out)
-        ys, y_tree = trees.flatten(y_out)
-        tape = body.tape([*c_rows, *(value(y) for y in ys)])
-    rows = _loop_row(body, tape, length, carry, x_leaves)
-    results = [fresh(r, scalar=c.scalar) for r, c in zip(rows, carry, strict=False)]
-    stacked = [fresh(r, scalar=False) for r in rows[len(carry) :]]
-    return trees.unflatten(carry_tree, results), trees.unflatten(y_tree, stacked)
+
+    def recorded(around: Around) -> tuple[Any, Any]:
+        with open_trace(adopts=True) as body:
+            body.builder.input(Type(DType.I64, ()))  # the number of the step
+            body.index_range = 0, length
+            c_in = [argument(body, c) for c in carry]
+            kept = around.carried(body)
+            x_in = [_element(body, x) for x in x_leaves]
+            with around.found(body):
+                out = step(trees.unflatten(carry_tree, c_in), trees.unflatten(x_tree, x_in))
+            c_out, y_out = _split_output(out)
+            c_rows = _carry_rows(carry, carry_tree, c_out)
+            ys, y_tree = trees.flatten(y_out)
+            y_rows = [value(y) for y in ys]
+            tape = body.tape([*c_rows, *(x.row for x in kept), *y_rows])
+        before = [*(value(c) for c in carry), *around.operands]
+        rows = _loop_row(body, tape, length, before, x_leaves)
+        n = len(carry)
+        around.end(rows[n : len(before)])
+        results = [fresh(r, scalar=c.scalar) for r, c in zip(rows, carry, strict=False)]
+        stacked = [fresh(r, scalar=False) for r in rows[len(before) :]]
+        return trees.unflatten(carry_tree, results), trees.unflatten(y_tree, stacked)
+
+    return until_known(recorded)
 
 
 def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any) -> Any:
@@ -152,16 +163,14 @@ def _carry_rows(init: list[Tracer], tree: trees.Treedef, out: Any) -> list[int]:
     return rows
 
 
-def _loop_row(
-    body: Trace, tape: Any, length: int, carry: list[Tracer], xs: list[Tracer]
-) -> list[int]:
+def _loop_row(body: Trace, tape: Any, length: int, carry: list[int], xs: list[Tracer]) -> list[int]:
     b = current().builder
     y_types = [t.with_shape((length, *t.shape)) for t in tape.output_types[len(carry) :]]
     if length == 0:
-        return [value(c) for c in carry] + [b.const(np.zeros(t.shape, t.numpy)) for t in y_types]
-    operands = [*(value(c) for c in carry), *(value(x) for x in xs), *body.captured]
+        return carry + [b.const(np.zeros(t.shape, t.numpy)) for t in y_types]
+    operands = [*carry, *(value(x) for x in xs), *body.captured]
     attrs = loop_attrs(b.body(tape), length, len(carry), len(xs))
-    return b.control(Op.LOOP, operands, attrs, [*(c.type for c in carry), *y_types])
+    return b.control(Op.LOOP, operands, attrs, [*tape.output_types[: len(carry)], *y_types])
 
 
 put(arrays.fori_loop, fori_loop, EVERY)

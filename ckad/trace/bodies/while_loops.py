@@ -12,6 +12,7 @@ from ckad.tape.control import UNBOUNDED, WHILE, loop_attrs
 from ckad.tape.ops import Op
 from ckad.tape.types import DType, Type
 from ckad.trace.bodies.loops import argument
+from ckad.trace.bodies.written import Around, until_known
 from ckad.trace.memory.context import current, mark_place, open_trace
 from ckad.trace.values.apply import astype
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
@@ -25,21 +26,27 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
     leaves, tree = trees.flatten(init)
     state = [lift(x) for x in leaves]
     first = _flag(cond(trees.unflatten(tree, [_own(x) for x in state])))
-    with open_trace() as inner:
-        inner.builder.input(Type(DType.I64, ()))
-        inner.builder.input(FLAG)
-        given = [argument(inner, x) for x in state]
-        rows = _new_rows(state, tree, body(trees.unflatten(tree, given)))
-        types = [x.type for x in state]
-        made = [fresh(r, scalar=x.scalar) for r, x in zip(rows, state, strict=True)]
-        flag = _flag(cond(trees.unflatten(tree, made)))
-        tape = inner.tape([flag, *rows])
-    b = current().builder
-    operands = [first, *(value(x) for x in state), *inner.captured]
-    attrs = loop_attrs(b.body(tape), UNBOUNDED, 1 + len(state), 0, WHILE)
-    results = b.control(Op.LOOP, operands, attrs, [FLAG, *types])
-    shown = [fresh(r, scalar=x.scalar) for r, x in zip(results[1:], state, strict=True)]
-    return trees.unflatten(tree, shown)
+
+    def recorded(around: Around) -> Any:
+        with open_trace(adopts=True) as inner:
+            inner.builder.input(Type(DType.I64, ()))
+            inner.builder.input(FLAG)
+            given = [argument(inner, x) for x in state]
+            kept = around.carried(inner)
+            with around.found(inner):
+                rows = _new_rows(state, tree, body(trees.unflatten(tree, given)))
+                made = [fresh(r, scalar=x.scalar) for r, x in zip(rows, state, strict=True)]
+                flag = _flag(cond(trees.unflatten(tree, made)))
+            tape = inner.tape([flag, *rows, *(x.row for x in kept)])
+        b, n = current().builder, 1 + len(state)
+        before = [first, *(value(x) for x in state), *around.operands]
+        attrs = loop_attrs(b.body(tape), UNBOUNDED, len(before), 0, WHILE)
+        results = b.control(Op.LOOP, [*before, *inner.captured], attrs, tape.output_types)
+        around.end(results[n:])
+        shown = [fresh(r, scalar=x.scalar) for r, x in zip(results[1:n], state, strict=True)]
+        return trees.unflatten(tree, shown)
+
+    return until_known(recorded)
 
 
 def _own(x: Tracer) -> Tracer:

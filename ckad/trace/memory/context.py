@@ -232,6 +232,18 @@ def gathering(trace: Trace, written: dict[int, Storage], again: type[Exception])
         raise again
 
 
+@contextmanager
+def writes_dropped() -> Iterator[None]:
+    """What is recorded now may write into what is around it, which nobody else will see: it is only
+    looked at."""
+    trace = current()
+    trace.gathered = {}
+    try:
+        yield
+    finally:
+        trace.gathered = None
+
+
 def local_storage(storage: Storage) -> Storage:
     """``storage`` as the current trace sees it: itself, adopted, or a read-only mirror."""
     return storage_in(current(), storage)

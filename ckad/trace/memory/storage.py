@@ -103,9 +103,10 @@ class Storage:
             return Written(self.root, self.trace)
         return AliasError(
             at_place(
-                "a loop body writes into an array that it did not get through its carry. "
-                "Pass the array through the carry and return it, or write into a copy. A function "
-                "that a solver calls makes the array itself, by np.zeros_like(y) for instance."
+                "a function that is recorded by itself, as a side of ckad.cond is or what is "
+                "derived, writes into an array from around it. Hand the array over and return it, "
+                "or write into a copy. A function that an implicit solver calls makes the array "
+                "itself, by np.zeros_like(y) for instance."
             )
         )
 
