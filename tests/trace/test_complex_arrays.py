@@ -15,8 +15,8 @@ from .complex_cases import M, U, W, Z, check
 FUNCTIONS = {
     "sum": lambda z: np.sum(z, axis=0),
     "sum of all": lambda z: z.sum(),
-    "pad with a number": lambda z: np.pad(z, 1, constant_values=z[0, 0]) + np.pad(
-        z, 1, constant_values=2.5
+    "pad with a number": lambda z: (
+        np.pad(z, 1, constant_values=z[0, 0]) + np.pad(z, 1, constant_values=2.5)
     ),
     "pad with several": lambda z: np.pad(z, 1, constant_values=((1, 2j), (3.0, 4))),
     "ediff1d between": lambda z: np.ediff1d(z[0], to_end=[2.0, 1j], to_begin=z[1, 1]),

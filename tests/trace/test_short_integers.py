@@ -160,7 +160,21 @@ def arrays_of_scalars(u):
     return (one + a * 2 + two * 3 + three) * u[0]
 
 
-PROGRAMS = [beyond, numbers_as_arrays, arrays_of_scalars, life, ising, masked, wrapping, signed, pixels, swapped, branched, counted, joined]
+PROGRAMS = [
+    beyond,
+    numbers_as_arrays,
+    arrays_of_scalars,
+    life,
+    ising,
+    masked,
+    wrapping,
+    signed,
+    pixels,
+    swapped,
+    branched,
+    counted,
+    joined,
+]
 PROGRAMS += [looked_up, of_globals]
 
 
