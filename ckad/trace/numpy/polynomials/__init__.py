@@ -1,1 +1,1 @@
-"""Polynomials: NumPy's `poly1d`; its package of series, loaded when the first of its functions is met."""
+"""Polynomials: `objects` of NumPy's `poly1d`, and its series, loaded when one is met."""

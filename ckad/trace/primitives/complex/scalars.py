@@ -41,7 +41,7 @@ def complex_number(real: Any = 0.0, imag: Any = 0.0) -> Any:
     return _of_python(np.add(_single(real), turned))
 
 
-def _of_python(z: ComplexTracer) -> ComplexTracer:
+def _of_python(z: Any) -> ComplexTracer:
     """A scalar that promotes as Python's complex numbers do."""
     return ComplexTracer(*(call(float, (part,), {}) for part in z.parts))
 
