@@ -161,8 +161,19 @@ def arrays_of_scalars(u):
 
 
 PROGRAMS = [
-    *(beyond, numbers_as_arrays, arrays_of_scalars, life, ising, masked),
-    *(wrapping, signed, pixels, swapped, branched, counted, joined),
+    beyond,
+    numbers_as_arrays,
+    arrays_of_scalars,
+    life,
+    ising,
+    masked,
+    wrapping,
+    signed,
+    pixels,
+    swapped,
+    branched,
+    counted,
+    joined,
 ]
 PROGRAMS += [looked_up, of_globals]
 

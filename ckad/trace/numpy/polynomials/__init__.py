@@ -1,1 +1,1 @@
-"""NumPy's `poly1d`; its package of series is loaded when the first of its functions is met."""
+"""Polynomials: `objects` of NumPy's `poly1d`, and its series, loaded when one is met."""

@@ -54,9 +54,11 @@ def _shown(part: Any) -> Any:
 
 def _conjugate(self: ComplexTracer) -> Any:
     real, imag = self.parts
-    if getattr(imag, "weak", False):
-        return ComplexTracer(real, call(float, (-imag,), {}))
-    return np.conjugate(self)
+    return (
+        ComplexTracer(real, call(float, (-imag,), {}))
+        if getattr(imag, "weak", False)
+        else np.conjugate(self)
+    )
 
 
 def _own(key: Any, x: Any) -> Callable[..., Any]:
