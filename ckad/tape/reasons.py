@@ -38,6 +38,7 @@ class Reason(IntEnum):
     CAUGHT = 25
     ORDER = 26
     SPECTRUM = 27
+    UNSOLVED = 28
 
 
 def reason_of(row: Row) -> Reason:
