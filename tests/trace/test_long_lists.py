@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 import random
 
 import numpy as np
@@ -220,3 +221,29 @@ def test_bounds_of_a_bisection_are_those_of_python():
     assert ckad.jit(program)(0.5) == program(0.5)
     with pytest.raises(ValueError, match="lo must be non-negative"):
         ckad.jit(lambda x: bisect.bisect([0.1, 0.4], x, -1) * x)(0.5)
+
+
+def in_order(p):
+    """Edges in the order of their costs, which loops in loops look for."""
+    parent = [*range(36)]
+
+    def root(i):
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    cost = 0.0
+    for c, i, j in sorted((abs(math.sin(7 * i)) * p, i, i + 1) for i in range(35)):
+        a, b = root(i), root(j)
+        if a != b:
+            parent[a] = b
+            cost += c * (i + 1)
+    return cost
+
+
+def test_numbers_and_places_in_order_are_run_over_at_once():
+    assert "steps: 35" in str(ckad.explain(in_order, 1.5))
+    value, slope = ckad.value_and_grad(in_order, engine="vm")(1.5)
+    assert value == pytest.approx(in_order(1.5), rel=1e-14)
+    assert slope == pytest.approx(in_order(1.0), rel=1e-14)

@@ -32,7 +32,7 @@ _FLOATS = (float, np.float64, Tracer)
 
 def items_of(x: Any, loop: ast.For, *, is_deep: bool = False) -> Items | None:
     """The items of a long list that a loop runs over, as those of an array; None for any other.
-    Of a loop with deep loops in it, a list of some floats is long.
+    Of a loop with deep loops in it, a list of some numbers is long.
 
     The loop is written out in another recording where it is not known what steps change by that.
     """
@@ -42,7 +42,8 @@ def items_of(x: Any, loop: ast.For, *, is_deep: bool = False) -> Items | None:
     listed = _taken(x)
     if listed is None:
         return None
-    if not are_arrays(listed, loop.target) and not (is_deep and _are_floats(listed, loop.target)):
+    is_long = is_deep or len(listed) >= LONG
+    if not are_arrays(listed, loop.target) and not (is_long and _are_numbers(listed, loop.target)):
         return None
     current().filling.append(loop)
     return _stacked(listed)
@@ -71,14 +72,23 @@ def are_arrays(x: Sequence[Any], target: ast.expr) -> bool:
     return all(len({_kind(y) for y in column}) == 1 for column in columns)
 
 
-def _are_floats(x: Sequence[Any], target: ast.expr) -> bool:
-    """Whether ``x`` are two or more floats, or tuples of floats, of which some are traced."""
+def _are_numbers(x: Sequence[Any], target: ast.expr) -> bool:
+    """Whether ``x`` are two or more floats, or tuples of numbers, of which some are traced: floats,
+    and integers of which traced values say which they are."""
     if len(x) < 2 or not _fits(x[0], target) or len({trees.flatten(one)[1] for one in x}) > 1:
         return False
-    parts = [y for one in x for y in _parts(one)]
-    if not all(type(y) in _FLOATS and _kind(y) == ((), DType.F64) for y in parts):
+    columns = [*zip(*map(_parts, x), strict=True)]
+    if not any(type(y) is Tracer for column in columns for y in column):
         return False
-    return any(type(y) is Tracer for y in parts)
+    return all(_is_of_floats(column) or _is_of_traced(column) for column in columns)
+
+
+def _is_of_floats(column: Sequence[Any]) -> bool:
+    return all(type(y) in _FLOATS and _kind(y) == ((), DType.F64) for y in column)
+
+
+def _is_of_traced(column: Sequence[Any]) -> bool:
+    return all(type(y) is Tracer and _kind(y) == ((), DType.I64) for y in column)
 
 
 def _kind(x: Any) -> Any:
