@@ -20,7 +20,6 @@ import numpy as np
 from ckad import trees
 from ckad.errors import CarryError, ConcreteValueError
 from ckad.place import at_place
-from ckad.trace.integers.spans import minus
 from ckad.trace.primitives.short.ranges import shortened
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.names import instances
@@ -88,20 +87,11 @@ class Choice:
             found = np.logical_or(found, np.equal(self.number, k))
         return found
 
-    def place(self) -> Any:
-        """Which one it is of its options in their order."""
-        first, *others = sorted(self.options)
-        is_run = bool(others) and others[-1] - first == len(others)  # met one after the other
-        return (
-            minus(self.number, first)
-            if is_run
-            else np.sum(np.less_equal(np.array(others), self.number))
-        )
-
     def looked_up(self, values: list[Any]) -> Any:
         """The number among ``values``, one for each of the objects, that belongs to it."""
         if len(values) > _COMPARED:  # a row of all is a shorter program than a choice for each
-            return np.stack([lift(x) for x in values])[self.place()]
+            place: Any = np.sum(np.less_equal(np.array(sorted(self.options)[1:]), self.number))
+            return np.stack([lift(x) for x in values])[place]
         found = values[-1]
         for k, x in list(zip(sorted(self.options), values, strict=True))[-2::-1]:
             found = np.where(np.equal(self.number, k), x, found)[()]

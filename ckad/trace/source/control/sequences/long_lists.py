@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import copy
+import itertools
+import math
 import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,8 +16,10 @@ from ckad import trees
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
 from ckad.tape.types import DType
+from ckad.trace import dispatch
 from ckad.trace.memory.context import current
-from ckad.trace.source.control.sequences.iteration import Items, of_known
+from ckad.trace.source.control.sequences.iteration import Items, Once, number, of_known
+from ckad.trace.source.control.sequences.picking import item as picked_item
 from ckad.trace.source.control.sequences.picking import leaf_of
 from ckad.trace.source.control.sequences.several import lists_behind
 from ckad.trace.source.memory.contents import is_unclear, stack_of
@@ -147,6 +151,41 @@ def _copied(x: Any) -> Any:
     for at in state:
         found.__setstate__(at)
     return found
+
+
+def _product(*iterables: Any, repeat: Any = 1) -> Any:
+    """``itertools.product`` of many known numbers, by their places; Python's of any other."""
+    if type(repeat) is not int or not all(map(_is_of_known, iterables)):
+        return itertools.product(*iterables, repeat=repeat)
+    pools = [x if type(x) is range else tuple(x) for x in iterables] * max(repeat, 0)
+    length = math.prod(map(len, pools))
+    if length < LONG or len(pools) < 2:
+        return itertools.product(*pools)
+
+    def item(k: Any) -> tuple[Any, ...]:
+        found: list[Any] = []
+        for pool in reversed(pools[1:]):
+            found.append(_item_of(pool, number(k % len(pool))))
+            k = number(k // len(pool))
+        return _item_of(pools[0], k), *reversed(found)
+
+    return Once([], length, item)
+
+
+def _is_of_known(x: Any) -> bool:
+    if type(x) not in (list, tuple):
+        return type(x) is range
+    return stack_of(x) is None and not is_unclear(x) and {*map(type, x)} in ({int}, {float})
+
+
+def _item_of(pool: Any, k: Any) -> Any:
+    if type(pool) is range and isinstance(k, Tracer):
+        return number(pool.start + k * pool.step)
+    return picked_item(pool, k) if isinstance(k, Tracer) else pool[k]
+
+
+dispatch.put(itertools.product, _product, (*dispatch.ANY, dispatch.SHORT))
+dispatch.always(itertools.product)
 
 
 class Unchanged:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
+from ckad.trace.integers.spans import minus
 from ckad.trace.memory.context import current
 from ckad.trace.source.actions import unread
 from ckad.trace.source.choices import Choice
@@ -245,8 +246,16 @@ def item(choice: Choice, index: Any) -> Any:
         return MISSING
     if None in slots or not all(slot.scalar for slot in slots if slot):
         return MISSING
-    found = _table(items, len(lists))[choice.place(), index]
+    found = _table(items, len(lists))[_place(choice), index]
     return one_of_classes(weakened(found) if is_weak(items[0]) else found, items)
+
+
+def _place(choice: Choice) -> Any:
+    """Which of its lists it is."""
+    first, *others = sorted(choice.options)
+    if others and others[-1] - first == len(others):  # met one after the other
+        return minus(choice.number, first)
+    return choice.looked_up([*range(len(choice.options))])
 
 
 def _table(items: Sequence[Any], n: int) -> Any:
