@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import bisect
+import itertools
+import math
 import random
 
 import numpy as np
@@ -220,3 +222,50 @@ def test_bounds_of_a_bisection_are_those_of_python():
     assert ckad.jit(program)(0.5) == program(0.5)
     with pytest.raises(ValueError, match="lo must be non-negative"):
         ckad.jit(lambda x: bisect.bisect([0.1, 0.4], x, -1) * x)(0.5)
+
+
+def in_order(p):
+    """Edges in the order of their costs, which loops in loops look for."""
+    parent = [*range(36)]
+
+    def root(i):
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    cost = 0.0
+    for c, i, j in sorted((abs(math.sin(7 * i)) * p, i, i + 1) for i in range(35)):
+        a, b = root(i), root(j)
+        if a != b:
+            parent[a] = b
+            cost += c * (i + 1)
+    return cost
+
+
+def test_numbers_and_places_in_order_are_run_over_at_once():
+    assert "steps: 35" in str(ckad.explain(in_order, 1.5))
+    value, slope = ckad.value_and_grad(in_order, engine="vm")(1.5)
+    assert value == pytest.approx(in_order(1.5), rel=1e-14)
+    assert slope == pytest.approx(in_order(1.0), rel=1e-14)
+
+
+def over_products(p):
+    table, total, seen = np.zeros((2, 3, 6)), 0.0, {}
+    for i, j, k in itertools.product(range(2), range(3), range(6)):
+        table[i, j, k] += p**k * (i + j * k) if i <= j else j * p
+    for a, b in itertools.product((0.5, 1.5, 2.0, 1.0, 3.0, 0.1), repeat=2):
+        total += p**a * b
+    for i, j in itertools.product(range(19, 1, -3), [5, 7, 9, 11, 13, 2]):
+        if i == 10 and j == 9:
+            break
+        total += p * i * j
+    for key in itertools.product(range(6), repeat=2):
+        seen[key] = p * key[0] + key[1]
+    total += sum(seen[i, j] for i, j in itertools.product(range(6), range(6)) if i != j)
+    return np.sum(table) + total + p * len(list(itertools.product(range(7), repeat=2)))
+
+
+def test_many_numbers_in_all_their_combinations_are_run_over_at_once():
+    check_number(over_products, 1.1)
+    assert str(ckad.explain(over_products, 1.1)).count("recorded once") == 3

@@ -264,3 +264,33 @@ def other_items_in_their_places(x):
 @pytest.mark.parametrize("program", [a_known_length, other_items_in_their_places])
 def test_a_list_that_is_as_long_as_in_python_is_run_over(program):
     check(program, X)
+
+
+def grids(p):
+    """Lists of lists that each step makes anew, read at computed and at known places."""
+    n = 9
+    g = [[float(i * j % 4) * p[0] for j in range(n)] for i in range(n)]
+    for _ in range(6):
+        new = [row[:] for row in g]
+        for i in range(1, n - 1):
+            for j in range(n):
+                around = g[i + 1][j] + g[i - 1][j] + g[i][(j + 1) % n] + g[i][j - 1]
+                new[i][j] = g[i][j] + p[1] * (around - 4 * g[i][j]) + 0.01 * g[i][3] * g[-i][-1]
+        g = new
+    return sum(k * sum(row) for k, row in enumerate(g))
+
+
+def past_the_end(p):
+    g = [[p[0] * i] * 8 for i in range(8)]
+    total = 0.0
+    for i in range(8):
+        total += g[i][i + 1]
+    return total
+
+
+def test_grids_of_lists():
+    check(grids, np.array([1.0, 0.2]))
+    explained = str(ckad.explain(grids, np.array([1.0, 0.2])))
+    assert explained.count("recorded once") >= 3
+    with pytest.raises(IndexError):
+        ckad.grad(past_the_end, engine="vm")(np.ones(1))

@@ -116,6 +116,7 @@ class Trace:
         # what is known of rows (``known``), by the kind of question
         self.answers: tuple[dict[int, np.ndarray | None], ...] = ({}, {}, {})
         self.forms: dict[int, Any] = {}  # integer row -> its Form (``affine``)
+        self.tables: dict[tuple[int, ...], int] = {}  # rows of numbers -> that of a matrix of them
         self.tips: dict[int, Any] = {}  # buffer -> the longest array in it here (``values.grown``)
 
     def capture_row(self, outer: int) -> int:

@@ -244,6 +244,8 @@ def element(owner: Any, index: Any) -> Any:
 
 
 def unread_element(owner: Any, index: Any) -> Any:
+    if several.is_list(owner) and (found := several.item(owner, index)) is not MISSING:
+        return found
     owner = several.opened(owner)
     if stack_of(owner) is not None:
         return listed.item(owner, index)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import copy
+import itertools
+import math
 import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,8 +16,10 @@ from ckad import trees
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
 from ckad.tape.types import DType
+from ckad.trace import dispatch
 from ckad.trace.memory.context import current
-from ckad.trace.source.control.sequences.iteration import Items, of_known
+from ckad.trace.source.control.sequences.iteration import Items, Once, number, of_known
+from ckad.trace.source.control.sequences.picking import item as picked_item
 from ckad.trace.source.control.sequences.picking import leaf_of
 from ckad.trace.source.control.sequences.several import lists_behind
 from ckad.trace.source.memory.contents import is_unclear, stack_of
@@ -32,7 +36,7 @@ _FLOATS = (float, np.float64, Tracer)
 
 def items_of(x: Any, loop: ast.For, *, is_deep: bool = False) -> Items | None:
     """The items of a long list that a loop runs over, as those of an array; None for any other.
-    Of a loop with deep loops in it, a list of some floats is long.
+    Of a loop with deep loops in it, a list of some numbers is long.
 
     The loop is written out in another recording where it is not known what steps change by that.
     """
@@ -42,7 +46,8 @@ def items_of(x: Any, loop: ast.For, *, is_deep: bool = False) -> Items | None:
     listed = _taken(x)
     if listed is None:
         return None
-    if not are_arrays(listed, loop.target) and not (is_deep and _are_floats(listed, loop.target)):
+    is_long = is_deep or len(listed) >= LONG
+    if not are_arrays(listed, loop.target) and not (is_long and _are_numbers(listed, loop.target)):
         return None
     current().filling.append(loop)
     return _stacked(listed)
@@ -71,14 +76,23 @@ def are_arrays(x: Sequence[Any], target: ast.expr) -> bool:
     return all(len({_kind(y) for y in column}) == 1 for column in columns)
 
 
-def _are_floats(x: Sequence[Any], target: ast.expr) -> bool:
-    """Whether ``x`` are two or more floats, or tuples of floats, of which some are traced."""
+def _are_numbers(x: Sequence[Any], target: ast.expr) -> bool:
+    """Whether ``x`` are two or more floats, or tuples of numbers, of which some are traced: floats,
+    and integers of which traced values say which they are."""
     if len(x) < 2 or not _fits(x[0], target) or len({trees.flatten(one)[1] for one in x}) > 1:
         return False
-    parts = [y for one in x for y in _parts(one)]
-    if not all(type(y) in _FLOATS and _kind(y) == ((), DType.F64) for y in parts):
+    columns = [*zip(*map(_parts, x), strict=True)]
+    if not any(type(y) is Tracer for column in columns for y in column):
         return False
-    return any(type(y) is Tracer for y in parts)
+    return all(_is_of_floats(column) or _is_of_traced(column) for column in columns)
+
+
+def _is_of_floats(column: Sequence[Any]) -> bool:
+    return all(type(y) in _FLOATS and _kind(y) == ((), DType.F64) for y in column)
+
+
+def _is_of_traced(column: Sequence[Any]) -> bool:
+    return all(type(y) is Tracer and _kind(y) == ((), DType.I64) for y in column)
 
 
 def _kind(x: Any) -> Any:
@@ -137,6 +151,41 @@ def _copied(x: Any) -> Any:
     for at in state:
         found.__setstate__(at)
     return found
+
+
+def _product(*iterables: Any, repeat: Any = 1) -> Any:
+    """``itertools.product`` of many known numbers, by their places; Python's of any other."""
+    if type(repeat) is not int or not all(map(_is_of_known, iterables)):
+        return itertools.product(*iterables, repeat=repeat)
+    pools = [x if type(x) is range else tuple(x) for x in iterables] * max(repeat, 0)
+    length = math.prod(map(len, pools))
+    if length < LONG or len(pools) < 2:
+        return itertools.product(*pools)
+
+    def item(k: Any) -> tuple[Any, ...]:
+        found: list[Any] = []
+        for pool in reversed(pools[1:]):
+            found.append(_item_of(pool, number(k % len(pool))))
+            k = number(k // len(pool))
+        return _item_of(pools[0], k), *reversed(found)
+
+    return Once([], length, item)
+
+
+def _is_of_known(x: Any) -> bool:
+    if type(x) not in (list, tuple):
+        return type(x) is range
+    return stack_of(x) is None and not is_unclear(x) and {*map(type, x)} in ({int}, {float})
+
+
+def _item_of(pool: Any, k: Any) -> Any:
+    if type(pool) is range and isinstance(k, Tracer):
+        return number(pool.start + k * pool.step)
+    return picked_item(pool, k) if isinstance(k, Tracer) else pool[k]
+
+
+dispatch.put(itertools.product, _product, (*dispatch.ANY, dispatch.SHORT))
+dispatch.always(itertools.product)
 
 
 class Unchanged:

@@ -15,6 +15,7 @@ from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.trace.integers.affine import is_at_least, range_of
 from ckad.trace.integers.spans import is_traced_slice, minus, number, plus
+from ckad.trace.primitives.part.extents import checked_index
 from ckad.trace.source.choices import can_be_chosen, one_of, refuse
 from ckad.trace.source.control.checks import note_index, note_raise
 from ckad.trace.source.libraries import is_library
@@ -226,7 +227,14 @@ def stacked(numbers: Sequence[Any]) -> Any:
 
 
 def _one_at(items: Any, place: Any) -> Any:
-    return one_of(list(items), lambda numbers: stacked(numbers)[place])
+    return one_of(list(items), lambda numbers: _number_at(numbers, place))
+
+
+def _number_at(numbers: Sequence[Any], place: Any) -> Any:
+    n, first = len(numbers), numbers[0]
+    if all(type(x) is int and x == first + k for k, x in enumerate(numbers)):
+        return plus(checked_index(number(place), n, n), first)
+    return stacked(numbers)[place]
 
 
 def _are_one(values: Sequence[Any]) -> bool:

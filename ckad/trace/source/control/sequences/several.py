@@ -17,6 +17,8 @@ import numpy as np
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
+from ckad.trace.integers.spans import minus
+from ckad.trace.memory.context import current
 from ckad.trace.source.actions import unread
 from ckad.trace.source.choices import Choice
 from ckad.trace.source.control import chosen
@@ -37,10 +39,10 @@ from ckad.trace.source.memory.growing import Filled
 from ckad.trace.source.memory.rows.kinds import Kind, kind_of, kind_of_all, kind_of_numbers
 from ckad.trace.source.memory.rows.stacks import Layout, Stack, stacked
 from ckad.trace.source.memory.twins import check_alone, one_of_several
-from ckad.trace.source.names.frame import Frame, depth_of, enclosing, made, region
+from ckad.trace.source.names.frame import MISSING, Frame, depth_of, enclosing, made, region
 from ckad.trace.source.outside.kinds import SEQUENCES
-from ckad.trace.source.values import slot_of
-from ckad.trace.values.tracer import Tracer, fresh, lift, value
+from ckad.trace.source.values import is_weak, one_of_classes, slot_of, weakened
+from ckad.trace.values.tracer import Tracer, decided, fresh, lift, value
 
 #: How many iterators may stand in each other: enumerate(zip(xs, ys)).
 _DEEPEST = 4
@@ -223,6 +225,46 @@ def _read(choice: Choice) -> Any:
     """A list of its own of the items of the one that is meant."""
     lists = choice.objects
     return one_of_several(_copy(choice, lists))
+
+
+def item(choice: Choice, index: Any) -> Any:
+    """``lists[k][index]`` of lists of known items, all equally many; MISSING of any others."""
+    lists = choice.objects
+    if type(index) is Tracer and (place := decided(index)) is not None:
+        index = int(place)
+    if type(index) not in (int, Tracer) or any(stack_of(x) or is_unclear(x) for x in lists):
+        return MISSING
+    if len({*map(len, lists)}) > 1:
+        return MISSING
+    for one in lists:
+        seen(one)
+    if type(index) is int:
+        return chosen.of_several(choice, [one[index] for one in lists])
+    items = [x for one in lists for x in one]
+    slots = {slot_of(x) for x in items}
+    if len({None if slot is None else (slot.type, slot.scalar, slot.weak) for slot in slots}) > 1:
+        return MISSING
+    if None in slots or not all(slot.scalar for slot in slots if slot):
+        return MISSING
+    found = _table(items, len(lists))[_place(choice), index]
+    return one_of_classes(weakened(found) if is_weak(items[0]) else found, items)
+
+
+def _place(choice: Choice) -> Any:
+    """Which of its lists it is."""
+    first, *others = sorted(choice.options)
+    if others and others[-1] - first == len(others):  # met one after the other
+        return minus(choice.number, first)
+    return choice.looked_up([*range(len(choice.options))])
+
+
+def _table(items: Sequence[Any], n: int) -> Any:
+    """Numbers as a matrix of ``n`` rows, made once of the same ones."""
+    tables, rows = current().tables, tuple(map(value, items))
+    if rows not in tables:
+        stack: Any = np.stack([fresh(row) for row in rows])
+        tables[rows] = value(stack.reshape(n, -1))
+    return fresh(tables[rows], scalar=False)
 
 
 def _copy(choice: Choice, lists: list[Any]) -> Any:
