@@ -345,6 +345,20 @@ def test_products_of_float32_of_middle_size(tx: int, ty: int, shape: tuple[int, 
     np.testing.assert_array_equal(got[2:], alone)
 
 
+@pytest.mark.parametrize("shape", [(17, 131, 130), (32, 96, 97), (16, 256, 250)], ids=str)
+def test_few_rows_by_the_transpose_of_a_matrix_are_dots(shape: tuple[int, int, int]) -> None:
+    m, k, n = shape
+    assert Product(m, k, n, 0, 1).is_middle(DType.F64)
+    assert not Product(m, k, n, 0, 0).is_middle(DType.F64)
+    assert not Product(4 * m, k, n, 0, 1).is_middle(DType.F64)
+    x, y = filled((2, m, k), F64), filled((2, n, k), F64)
+    (got,) = run(case(Op.MATMUL, (0, 1), x, y))
+    wide, sizes = (x @ y.swapaxes(1, 2) for x, y in ((x, y), (np.abs(x), np.abs(y))))
+    assert (np.abs(got - wide) <= 2 * k * 2.0**-53 * sizes).all()
+    (alone,) = run(case(Op.MATMUL, (0, 1), x[1:], y[1:]))
+    np.testing.assert_array_equal(got[1:], alone)
+
+
 def test_rows_of_one_kind_share_a_function() -> None:
     x, y = filled((4,), F64), filled((2,), F64)
     twice, into = np.empty(4), x.copy()

@@ -30,6 +30,9 @@ What loops leave, ``products`` looks through for sums of products: matrix produc
 sums over runs of places, such as the rows of a sparse matrix. Where all iterations at once would be
 too large, ``passes.contract`` makes products of matrices of sums between known bounds.
 
+A loop whose number of steps follows from the loops around it is one over all places under a mask
+(``passes.counted``) where the outer loop becomes rows with it; else it stays.
+
 Where an exception says `Unfit`, the loop is copied as it was, with its inner loops vectorised.
 """
 

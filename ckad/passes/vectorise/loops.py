@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 from ckad.passes.contract import contracted
+from ckad.passes.counted import under_mask
 from ckad.passes.cse import Sharing
 from ckad.passes.rewrite import appended, is_same
 from ckad.passes.simplify import simplify, simplify_again
-from ckad.passes.vectorise.predicate import Interval, predicated, ranges_of_body
+from ckad.passes.vectorise.predicate import Interval, intervals_of, predicated
 from ckad.passes.vectorise.rows import TooLarge, largest, side_by_side
 from ckad.passes.vectorise.segments import segments
 from ckad.passes.vectorise.survey import LONGEST, Unfit
 from ckad.passes.vectorise.transposes import transposes_last
 from ckad.passes.vectorise.unflatten import flattened, unflatten
 from ckad.tape.builder import Builder
-from ckad.tape.control import UNGUARDED, Loop, read_loop
+from ckad.tape.control import COUNTED, UNGUARDED, Loop, read_loop
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 
@@ -29,20 +31,22 @@ def vectorise(tape: Tape) -> Tape:
     return _vectorised(tape, {})
 
 
-def _vectorised(tape: Tape, ranges: Mapping[int, Interval]) -> Tape:
-    """`vectorise`, the ranges of some integer inputs being known."""
+def _vectorised(tape: Tape, ranges: Mapping[int, Interval], masked: bool = False) -> Tape:
+    """`vectorise`, the ranges of some integer inputs being known; if ``masked``, with loops whose
+    number of steps is computed as such over all places."""
     if not any(row.op in (Op.LOOP, Op.COND) for row in tape.rows):
         return tape
     b, env = Sharing(), [-1] * len(tape)
     results: dict[int, list[int]] = {}
+    within = partial(_vectorised, ranges={}, masked=masked)
     for k, row in enumerate(tape.rows):
         b.where = tape.sources[row.source]
         if row.op is Op.LOOP:
-            env[k] = _loop(b, tape, k, env, results, ranges)
+            env[k] = _loop(b, tape, k, env, results, ranges, masked)
         elif row.op is Op.RESULT and row.operands[0] in results:
             env[k] = results[row.operands[0]][row.attrs[0]]
         else:
-            env[k] = b.copy_row(tape, k, env, vectorise)
+            env[k] = b.copy_row(tape, k, env, within)
     made = b.tape([env[k] for k in tape.outputs.tolist()])
     made = simplify_again(tape) if is_same(tape, made) else simplify(made)
     return simplify(transposes_last(made)) if results else made
@@ -55,19 +59,49 @@ def _loop(
     env: Sequence[int],
     results: dict[int, list[int]],
     ranges: Mapping[int, Interval],
+    masked: bool,
 ) -> int:
     """The loop with its inner loops vectorised, or its results as rows of their own."""
-    loop = read_loop(tape, tape.rows[k])
-    inner = ranges_of_body(tape, tape.rows[k], ranges)
-    body = _vectorised(loop.body, inner)
-    if loop.guard == UNGUARDED and 0 < loop.length <= LONGEST:
-        groups = loop.carry, loop.xs, loop.captured
-        carry, xs, captured = (tuple(env[x] for x in group) for group in groups)
-        clear = simplify(unflatten(simplify(predicated(body, inner))))
-        clear = simplify_again(clear)  # of two writes to one place, the one that nothing reads now
-        with suppress(Unfit):
-            results[k] = _rows(b, Loop(clear, None, loop.length, -1, carry, xs, captured))
+    loop, known = read_loop(tape, tape.rows[k]), intervals_of(tape, ranges)
+    inner = known.of_body(loop)
+    body = _vectorised(loop.body, inner, masked)
+    found: list[int] | None = None
+    if loop.guard == UNGUARDED:
+        found = _side_by_side(b, loop._replace(body=body), env, inner)
+        if found is None and not masked and _counts(loop.body):
+            # under masks, if that leaves no loop: else they are whole axes that each step reads
+            whole = loop._replace(body=_vectorised(loop.body, inner, masked=True))
+            found = _side_by_side(b, whole, env, inner)
+    elif masked:
+        all_places = under_mask(tape, loop._replace(body=body), ranges, known.is_natural)
+        if all_places is not None:
+            found = _side_by_side(b, all_places, env, known.of_body(all_places))
+            found = found and [env[loop.carry[0]], *found]
+    if found is not None:
+        results[k] = found
     return b.copy_row(tape, k, env, lambda _: flattened(body))
+
+
+def _counts(tape: Tape) -> bool:
+    """Whether a loop within has a number of steps that is computed."""
+    loops = (read_loop(tape, row) for row in tape.rows if row.op is Op.LOOP)
+    return any(loop.guard == COUNTED or _counts(loop.body) for loop in loops)
+
+
+def _side_by_side(
+    b: Builder, loop: Loop, env: Sequence[int], inner: Mapping[int, Interval]
+) -> list[int] | None:
+    """The results of a loop whose operands are rows of the tape that ``env`` is of; None if its
+    iterations cannot run side by side."""
+    if not 0 < loop.length <= LONGEST:
+        return None
+    groups = loop.carry, loop.xs, loop.captured
+    carry, xs, captured = (tuple(env[x] for x in group) for group in groups)
+    clear = simplify(unflatten(simplify(predicated(loop.body, inner))))
+    clear = simplify_again(clear)  # of two writes to one place, the one that nothing reads now
+    with suppress(Unfit):
+        return _rows(b, Loop(clear, None, loop.length, -1, carry, xs, captured))
+    return None
 
 
 def _rows(b: Builder, loop: Loop) -> list[int]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from ckad.passes.cse import Sharing
 from ckad.rules.facts import FINITE, harmless
 from ckad.tape.builder import Builder
-from ckad.tape.control import read_loop
+from ckad.tape.control import Loop
 from ckad.tape.ops import OPS, Group, Op
 from ckad.tape.tape import Row, Tape
 from ckad.tape.types import DType
@@ -89,6 +89,17 @@ class Intervals:
         found = ((at, self.of(x)) for at, x in enumerate(xs))
         return {at: interval for at, interval in found if interval is not None}
 
+    def of_body(self, loop: Loop) -> dict[int, Interval]:
+        """The ranges of the inputs of the body of a loop that stands here."""
+        first = 1 + len(loop.carry) + len(loop.xs)
+        captured = self.of_all(loop.captured)
+        return {0: (0, loop.length - 1), **{first + at: found for at, found in captured.items()}}
+
+    def is_natural(self, x: int) -> bool:
+        """Whether a number is known not to be negative."""
+        interval = self.of(x)
+        return interval is not None and interval[0] >= 0
+
 
 def _computed(op: int, x: Interval | None, y: Interval | None) -> Interval | None:
     if x is None or y is None:
@@ -101,15 +112,11 @@ def _computed(op: int, x: Interval | None, y: Interval | None) -> Interval | Non
     return min(products), max(products)
 
 
-def ranges_of_body(tape: Tape, row: Row, ranges: Mapping[int, Interval]) -> dict[int, Interval]:
-    """The ranges of the inputs of a loop's body, from those of the tape it stands in."""
-    loop = read_loop(tape, row)
+def intervals_of(tape: Tape, ranges: Mapping[int, Interval]) -> Intervals:
+    """What is known of the integers of a tape; ``ranges`` are those of its inputs."""
     b = Builder()
     b.rows, b.constants = list(tape.rows), list(tape.constants)
-    known = Intervals(b, ranges)
-    first = 1 + len(loop.carry) + len(loop.xs)
-    captured = known.of_all(loop.captured)
-    return {0: (0, loop.length - 1), **{first + at: found for at, found in captured.items()}}
+    return Intervals(b, ranges)
 
 
 def _both(

@@ -26,6 +26,9 @@ LARGE_SINGLE = 1 << 14
 #: Up to so many, loops that add a float32 up as such are faster than SciPy's BLAS; up to how many,
 #: where the right factor lies transposed.
 MIDDLE_SINGLE, MIDDLE_TRANSPOSED = 1 << 20, 1 << 18
+#: So few rows by the transpose of a matrix are dots of at least such a length: BLAS would pack the
+#: whole matrix.
+FEW_ROWS, LONG_ROW = (16, 32), 64
 #: The same with both factors transposed, where nothing that is read together lies together.
 LARGE_BOTH = 1 << 14
 #: The longer side of the result is cut in two beyond the first of these, in four beyond the second:
@@ -55,9 +58,12 @@ class Product(NamedTuple):
         return size >= (LARGE_BOTH if self.tx and self.ty else LARGE_PRODUCT)
 
     def is_middle(self, dtype: DType) -> bool:
-        """Whether loops do it in the precision of BLAS."""
-        if dtype is not DType.F32 or not self.is_large(dtype) or (self.tx and self.ty):
+        """Whether loops do it as BLAS would, with products that are fused."""
+        if not self.is_large(dtype) or (self.tx and self.ty):
             return False
+        if dtype is not DType.F32:
+            is_few = FEW_ROWS[0] <= self.m <= FEW_ROWS[1] and self.k >= LONG_ROW
+            return bool(self.ty) and is_few and self.m * self.k * self.n < MIDDLE_SINGLE
         most = MIDDLE_TRANSPOSED if self.ty else MIDDLE_SINGLE
         return self.m * self.k * self.n <= most and min(self.k, self.n) >= LANES
 

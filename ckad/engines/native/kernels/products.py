@@ -3,7 +3,8 @@
 Large products go to BLAS, in the precision of their numbers. Others are written as loops whose
 results are added up in registers, in the order of the summed index (rows) or in eight lanes (dots);
 no multiplication is fused with an addition, and a float32 is added up as a double and rounded once.
-Of middle size are products of float32 that loops do as BLAS would: added up as such, and fused.
+Of middle size are products of float32, and of few rows by a transpose, that loops do as BLAS would:
+added up as such, and fused.
 """
 
 from __future__ import annotations
