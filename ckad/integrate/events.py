@@ -103,14 +103,15 @@ def after_step(
         for a, (root, _) in zip(active, places, strict=True)
     ]
     last: Any = np.inf
+    by: Any = np.int64(len(events))  # which event ends the run: of two at one time the first
     t_end, y_end, ended = step.t, step.y, np.bool_(False)
-    for ends, place, (root, state) in zip(ending, order, places, strict=True):
+    for k, (ends, place, (root, state)) in enumerate(zip(ending, order, places, strict=True)):
         first = ends & (place < last)
-        last, ended = np.where(first, place, last), ended | ends
+        last, by, ended = np.where(first, place, last), np.where(first, k, by), ended | ends
         t_end, y_end = np.where(first, root, t_end), np.where(first, state, y_end)
     found = {"g": [], "count": [], "t": [], "y": [], "ended": seen["ended"] | ended}
     for k, event in enumerate(events):
-        kept = active[k] & (order[k] <= last)
+        kept = active[k] & ((order[k] < last) | ((order[k] == last) & (k <= by)))
         _write(found, event, seen, k, kept, places[k])
         found["g"].append(np.where(step.accepted, values[k], seen["g"][k]))
     return found, t_end, y_end

@@ -272,3 +272,12 @@ def test_an_event_that_is_always_zero():
     assert end(1.0) == 0.0
     with pytest.raises(RaisedError, match=r"test_bad_input\.py:\d+: "):
         ckad.grad(end, engine="vm")(1.0)
+
+
+@pytest.mark.parametrize("method", LONGER)
+def test_a_state_without_elements_is_no_error(method):
+    def total(x):
+        sol = solve_ivp(lambda t, y: -x * y, (0.0, 2.0), np.zeros(0), method, **KINDS[method])
+        return x * (1.0 + np.sum(sol.y[:, -1]))
+
+    assert ckad.value_and_grad(total)(0.7) == (0.7, 1.0)

@@ -161,6 +161,24 @@ def test_the_third_zero_ends_the_run():
     np.testing.assert_allclose(by_a, -0.3 / 1.09, rtol=1e-9)  # t = 3 pi - atan(a / 0.3)
 
 
+def test_of_two_events_at_one_time_the_first_that_ends_the_run_is_the_last():
+    def at_level(scale, ends):
+        def event(t, y):
+            return scale * (y[0] - 1.0)
+
+        event.terminal = ends
+        return event
+
+    for ends in ((True, True), (False, True), (True, False)):
+        events = [at_level(1.0, ends[0]), at_level(2.0, ends[1])]
+
+        def counts(rate, events=events):
+            sol = solve_ivp(lambda t, y: [rate], (0.0, 4.0), [0.0], events=events)
+            return [len(t) for t in sol.t_events]
+
+        assert [int(n) for n in ckad.jit(counts, engine="vm")(1.0)] == counts(1.0)
+
+
 def test_no_event_is_found_where_there_is_none():
     def count(a):
         sol = solve_ivp(swing, (0.0, 1.0), [a, 0.0], events=third)

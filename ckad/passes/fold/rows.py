@@ -24,7 +24,8 @@ from ckad.tape.tape import Row, Tape
 LARGEST = 4096
 _GROUPS = (Group.ELEMENTWISE, Group.SHAPE, Group.INDEX, Group.REDUCE)
 #: Rows that are computed now if their operands are known; a repeated scalar stays one.
-_CONSTANT = {op for op in BY_CODE if OPS[op].group in _GROUPS and op is not Op.BROADCAST}
+_COMPUTED = {op for op in BY_CODE if OPS[op].group in _GROUPS}
+_CONSTANT = _COMPUTED - {Op.BROADCAST}
 
 
 def fold(tape: Tape) -> Tape:
@@ -76,6 +77,8 @@ def _unshaped(b: Builder, x: int) -> int:
 def _fold_row(b: Builder, row: Row, env: list[int]) -> int | None:
     """The value of a row that is constant or without effect, else None."""
     op, operands = row.op, row.operands
+    if 0 in row.type.shape and op in _COMPUTED:
+        return b.full(row.type, 0)  # without elements there is nothing to compute
     rule = _TRIVIAL.get(op)
     if rule is not None:
         same = rule(b, row, [env[x] for x in operands])
