@@ -1,4 +1,8 @@
-"""``owner.name``, read, bound and deleted, by a statement or by ``getattr`` and its kin."""
+"""``owner.name``, read, bound and deleted, by a statement or by ``getattr`` and its kin.
+
+What an owner is decides who answers: an object of the user's by its class, a traced value by the
+table of functions, anything else by Python. Expressions and statements call this.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The classes that traced values have in Python: what ``type`` and ``isinstance`` say of them."""
+"""The classes that traced values have in Python: what ``type`` and ``isinstance`` say of them.
+
+A traced scalar may be a Python number or one of NumPy's, or either by a condition: then the answer
+is a condition, too, or an error that says so.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``match``: each case is a test, and what follows is the other side of it."""
+"""``match``: each case is a test, and what follows is the other side of it.
+
+A pattern gives a condition and the names that it binds; a traced one makes a branch of the case.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Branches on traced conditions: both sides are recorded, what they change is merged."""
+"""Branches on traced conditions: both sides are recorded, what they change is merged.
+
+``branch`` is given two functions, records each in a trace of its own, and leaves a COND row, whose
+results are what names and arrays are bound to; `merging` makes it.
+"""
 
 from __future__ import annotations
 

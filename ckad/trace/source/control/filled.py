@@ -1,4 +1,8 @@
-"""Arrays that a number stands for, where a function or an attribute would tell them from it."""
+"""Numbers that may have to be arrays: both compute alike, but ``shape`` and ``+=`` tell them apart.
+
+A value that is a number before a loop or on one side of a branch, and an array after it, is noted
+as such. Who asks for more than its elements gets an array, or an error that names the remedy.
+"""
 
 from __future__ import annotations
 

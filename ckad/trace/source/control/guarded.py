@@ -1,7 +1,7 @@
-"""``try``: the path without an exception, and what Python itself raises while it is recorded;
-``assert`` and ``raise``.
+"""``try``, ``with``, ``assert`` and ``raise``.
 
-``with``: managers of the user, of generators, and those that Python enters.
+Of ``try`` the path without an exception is recorded, and those that Python itself raises while it
+is recorded are met by its handlers. Managers are the user's, those of generators, or Python's own.
 """
 
 from __future__ import annotations

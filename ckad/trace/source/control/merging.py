@@ -1,4 +1,7 @@
-"""What both sides of a branch change, merged: the results of one COND row."""
+"""What both sides of a branch change, merged: the results of one COND row.
+
+A `Side` is what one recording has left; a `Merge` binds names and arrays to what holds either.
+"""
 
 from __future__ import annotations
 

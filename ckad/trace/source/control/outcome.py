@@ -1,4 +1,8 @@
-"""What names and lists show after a loop: which memory of NumPy the arrays of its last step are."""
+"""What names and lists show after a loop: which memory of NumPy the arrays of its last step are.
+
+A body's end (`Bound`) and what the loop began with go in. Views, lists and objects come out that
+show the loop's results as the last step has left them.
+"""
 
 from __future__ import annotations
 

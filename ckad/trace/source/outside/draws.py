@@ -1,4 +1,8 @@
-"""Random numbers: a recording that seeds a stream by itself draws the same ones at each call."""
+"""Random numbers drawn by Python: may a recording that draws them be used again?
+
+It may where it seeds the stream itself, since then each call draws the same ones. The streams that
+all functions share are watched for that.
+"""
 
 from __future__ import annotations
 
