@@ -14,7 +14,7 @@ from ckad.trace.memory.context import Trace, current
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source.draws.events import Draw, Loop, Number, Sides, Stack
 from ckad.trace.source.draws.generators import Generator, restoring
-from ckad.trace.source.draws.replay import Replay, Undecided
+from ckad.trace.source.draws.replay import Replay, UndecidedDraw
 from ckad.trace.source.draws.streams import Stream, begin, stream_of, streamed
 from ckad.trace.source.names.frame import Region, depth_of, enclosing, region, undone_on_failure
 from ckad.trace.source.values import weakened
@@ -124,7 +124,7 @@ def _streamed(stream: Stream, draw: Draw) -> Any:
     try:
         found = streamed(stream, draw, one)
     except TypeError:
-        raise Undecided([draw]) from None
+        raise UndecidedDraw([draw]) from None
     return None if one is None else _as_drawn(value(found), one)
 
 
@@ -170,12 +170,12 @@ def note_sides(predicate: Tracer, sides: Sequence[tuple[Trace, Region]]) -> None
     number = Number(current(), value(predicate))
     found = Sides(number, [trace for trace, _ in sides], events)
     if outer is None:
-        _let_stream(Undecided([found]))
+        _let_stream(UndecidedDraw([found]))
     else:
         outer.draws.append(found)
 
 
-def _let_stream(error: Undecided) -> NoReturn:
+def _let_stream(error: UndecidedDraw) -> NoReturn:
     """Record again, with the states of generators as variables."""
     begin(error.generators, error)
     raise Uncounted from None
@@ -195,7 +195,7 @@ def drawn(loop: Loop | None) -> Iterator[None]:
     replay = Replay()
     try:
         replay.run(loop)
-    except Undecided as error:
+    except UndecidedDraw as error:
         _let_stream(error)
     try:
         _check_counts(loop, replay)

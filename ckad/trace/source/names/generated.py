@@ -196,7 +196,7 @@ class Lazy:
             return self.used()
         try:
             return list(iter(self))
-        except Undecided:
+        except UndecidedItem:
             return self.used()
 
     def used(self) -> Filtered:
@@ -219,7 +219,7 @@ class Lazy:
         return next(iter(self))
 
 
-class Undecided(TraceError):
+class UndecidedItem(TraceError):
     """Whether a comprehension keeps an item is not known while it is recorded."""
 
 

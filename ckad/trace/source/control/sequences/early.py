@@ -26,7 +26,7 @@ from ckad.trace.source.control.sequences.filtered import reduced
 from ckad.trace.source.memory.aliases import is_shown
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import open_region
-from ckad.trace.source.names.generated import Driven, Each, Filtered, Lazy, Undecided
+from ckad.trace.source.names.generated import Driven, Each, Filtered, Lazy, UndecidedItem
 from ckad.trace.source.values import truth
 
 #: Items of an iterator that loops take at most.
@@ -181,7 +181,7 @@ def _kept(items: Lazy) -> Any:
             return each
         try:
             return each.of(list(each.items))
-        except Undecided:
+        except UndecidedItem:
             pass
     if not _is_quiet(items.filtered):
         raise UnrecordableError(
