@@ -345,11 +345,9 @@ def tracers(x: Any) -> Iterator[Any]:
 def reject(wrong: Any, call: str) -> None:
     """UnsupportedFunctionError naming ``call`` if ``wrong``."""
     if wrong:
-        raise UnsupportedFunctionError(
-            at_place(
-                f"ckad has no rule for {call}. Leave the option out, or write it with the "
-                "functions and options that docs/numpy.md lists."
-            )
+        raise UnsupportedFunctionError.here(
+            f"ckad has no rule for {call}. Leave the option out, or write it with the "
+            "functions and options that docs/numpy.md lists."
         )
 
 
@@ -373,11 +371,9 @@ def given(option: Any) -> bool:
 
 
 def _refuse_plain(name: str) -> NoReturn:
-    raise UnsupportedFunctionError(
-        at_place(
-            f"ckad has no rule for {name}. Write it with what docs/numpy.md lists, compute it "
-            "outside of the differentiated function, or give its derivative by @ckad.primitive."
-        )
+    raise UnsupportedFunctionError.here(
+        f"ckad has no rule for {name}. Write it with what docs/numpy.md lists, compute it "
+        "outside of the differentiated function, or give its derivative by @ckad.primitive."
     )
 
 
@@ -387,11 +383,9 @@ def _refuse_complex(name: str) -> NoReturn:
 
 
 def _refuse_fields(name: str) -> NoReturn:
-    raise UnsupportedFunctionError(
-        at_place(
-            f"ckad has no rule for {name.replace('numpy', 'np', 1)} of arrays with named fields. "
-            "Compute with the fields, a['name'], each of which is an array."
-        )
+    raise UnsupportedFunctionError.here(
+        f"ckad has no rule for {name.replace('numpy', 'np', 1)} of arrays with named fields. "
+        "Compute with the fields, a['name'], each of which is an array."
     )
 
 

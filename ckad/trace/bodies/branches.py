@@ -69,19 +69,15 @@ def _record(fun: Callable[..., Any], tree: trees.Treedef, operands: Sequence[Tra
 
 def _check_sides(one: _Side, other: _Side) -> None:
     if one.tree != other.tree:
-        raise CarryError(
-            at_place(
-                f"the two sides of the branch return different structures, {one.tree} and "
-                f"{other.tree}. Return the same structure from both."
-            )
+        raise CarryError.here(
+            f"the two sides of the branch return different structures, {one.tree} and "
+            f"{other.tree}. Return the same structure from both."
         )
     for k, (a, b) in enumerate(zip(one.tape.output_types, other.tape.output_types, strict=True)):
         if a != b:
-            raise CarryError(
-                at_place(
-                    f"result {k} of the branch is {a} on the true side and {b} on the false side. "
-                    "Return the same shapes and dtypes from both (0.0 instead of 0)."
-                )
+            raise CarryError.here(
+                f"result {k} of the branch is {a} on the true side and {b} on the false side. "
+                "Return the same shapes and dtypes from both (0.0 instead of 0)."
             )
 
 

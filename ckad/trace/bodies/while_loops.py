@@ -62,21 +62,17 @@ def _flag(condition: Any) -> int:
 def _new_rows(init: list[Tracer], tree: trees.Treedef, out: Any) -> list[int]:
     leaves, out_tree = trees.flatten(out)
     if out_tree != tree:
-        raise CarryError(
-            at_place(
-                "the state of ckad.while_loop changes its structure: it starts as "
-                f"{trees.describe(tree)} and the body returns {trees.describe(out_tree)}. "
-                "Return what the body received, updated, in the same order."
-            )
+        raise CarryError.here(
+            "the state of ckad.while_loop changes its structure: it starts as "
+            f"{trees.describe(tree)} and the body returns {trees.describe(out_tree)}. "
+            "Return what the body received, updated, in the same order."
         )
     new = [lift(x) for x in leaves]
     for k, (x, y) in enumerate(zip(init, new, strict=True)):
         if x.type != y.type:
-            raise CarryError(
-                at_place(
-                    f"item {k} of the state of ckad.while_loop changes from {x.type} to {y.type} "
-                    "in the body. Start with an array of the shape and dtype that the body "
-                    "returns (0.0 instead of 0), or convert with .astype."
-                )
+            raise CarryError.here(
+                f"item {k} of the state of ckad.while_loop changes from {x.type} to {y.type} "
+                "in the body. Start with an array of the shape and dtype that the body "
+                "returns (0.0 instead of 0), or convert with .astype."
             )
     return [value(y) for y in new]

@@ -274,8 +274,8 @@ def _masks_as_integers(index: list[Any]) -> list[Any]:
                 )
             )
         elif not np.ndim(item):
-            raise UnsupportedFunctionError(
-                at_place(f"an array is indexed by {item}. Use an if, or a mask of its shape.")
+            raise UnsupportedFunctionError.here(
+                f"an array is indexed by {item}. Use an if, or a mask of its shape."
             )
         else:
             out.extend(np.nonzero(item))

@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ckad.errors import UnrecordableError
-from ckad.place import at_place
 from ckad.trace.dispatch import Traced
 from ckad.trace.source.actions import evaluate, run_block, tested
 from ckad.trace.source.choices import Choice
@@ -166,11 +165,9 @@ def _read(x: Any, name: str) -> Any:
 
 
 def _refuse(frame: Frame, x: Any, pattern: ast.pattern) -> NoReturn:
-    raise UnrecordableError(
-        at_place(
-            f"the pattern {ast.unparse(pattern)} of a match statement is not followed. Write if "
-            "and elif."
-        )
+    raise UnrecordableError.here(
+        f"the pattern {ast.unparse(pattern)} of a match statement is not followed. Write if "
+        "and elif."
     )
 
 

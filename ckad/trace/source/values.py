@@ -76,7 +76,7 @@ def untranslated(function: Callable[..., Any], args: Sequence[Any], options: Any
         unbound = isinstance(function, MethodDescriptorType | WrapperDescriptorType)
         if unbound and args and isinstance(args[0], Array):
             said = f"of a traced value. Call it as a method: x.{function.__name__}(...)."
-            raise UnrecordableError(at_place(f"{function.__qualname__} {said}")) from error
+            raise UnrecordableError.here(f"{function.__qualname__} {said}") from error
         if not ConcreteValueError.told:
             raise
         raise ConcreteValueError(ConcreteValueError.told[0]) from error
@@ -326,11 +326,9 @@ def slot_of(x: Any) -> Slot | None:
         return Slot(Type(_WEAK[type(x)], ()), True, True)
     if isinstance(x, (np.ndarray, np.number, np.bool_)):
         if x.dtype in SHORT:
-            raise DtypeError(
-                at_place(
-                    f"a loop or branch changes {x.dtype} numbers, which may wrap around, and ckad "
-                    "has none such. Convert them with .astype(np.int64) before."
-                )
+            raise DtypeError.here(
+                f"a loop or branch changes {x.dtype} numbers, which may wrap around, and ckad "
+                "has none such. Convert them with .astype(np.int64) before."
             )
         try:
             lead = lift(x)

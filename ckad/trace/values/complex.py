@@ -141,11 +141,9 @@ def part_type(dtype: Any) -> np.dtype:
     if whole.kind != "c":
         return whole
     if whole not in _PART:
-        raise DtypeError(
-            at_place(
-                f"dtype {whole} is not supported; ckad computes with complex128 and complex64. "
-                "Convert the array with .astype(np.complex128)."
-            )
+        raise DtypeError.here(
+            f"dtype {whole} is not supported; ckad computes with complex128 and complex64. "
+            "Convert the array with .astype(np.complex128)."
         )
     return _PART[whole]
 

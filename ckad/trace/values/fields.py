@@ -86,8 +86,8 @@ class Fields(Shaped):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (self.record.has_attributes and name in self.names):
-            raise UnrecordableError(
-                at_place(f"the attribute {name!r} of a traced array cannot be set. Make a new one.")
+            raise UnrecordableError.here(
+                f"the attribute {name!r} of a traced array cannot be set. Make a new one."
             )
         self[name] = value
 

@@ -155,13 +155,11 @@ def as_python_int(x: Number) -> Number:
 
 
 def unsupported(what: str) -> NoReturn:
-    raise UnknownLengthError(
-        at_place(
-            f"{what} is not supported for an array whose length is only known when the program "
-            "runs: a slice with computed bounds, or the elements under a traced mask, x[mask]. "
-            "They can be combined element by element, reduced, and assigned where a mask is true. "
-            "Use a whole array and np.where with a mask, or a loop over the elements."
-        )
+    raise UnknownLengthError.here(
+        f"{what} is not supported for an array whose length is only known when the program "
+        "runs: a slice with computed bounds, or the elements under a traced mask, x[mask]. "
+        "They can be combined element by element, reduced, and assigned where a mask is true. "
+        "Use a whole array and np.where with a mask, or a loop over the elements."
     )
 
 

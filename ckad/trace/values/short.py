@@ -128,9 +128,7 @@ def constant(x: Any) -> Short:
 
 
 def refuse_dtype(fact: str) -> NoReturn:
-    raise DtypeError(
-        at_place(
-            f"{fact}, which ckad does not compute with. "
-            "Convert the operands with .astype(np.float64) or .astype(np.int64)."
-        )
+    raise DtypeError.here(
+        f"{fact}, which ckad does not compute with. "
+        "Convert the operands with .astype(np.float64) or .astype(np.int64)."
     )

@@ -135,7 +135,7 @@ class Tracer(Shaped):
         """Only while it is recorded is a tracer's number merely not known yet."""
         if not is_open(self.storage.trace):
             current()
-            raise UnrecordableError(at_place(FOREIGN))
+            raise UnrecordableError.here(FOREIGN)
 
     def _number(self, kind: str, in_text: Any = None) -> Any:
         """The number itself, if it depends on constants alone; what stands for it in a text."""
@@ -216,7 +216,7 @@ def localise(x: Tracer) -> Tracer:
 
 def _seen_from(trace: Trace | None, x: Tracer) -> Tracer:
     if trace is None:
-        raise UnrecordableError(at_place(FOREIGN))
+        raise UnrecordableError.here(FOREIGN)
     if x.storage.trace is trace:
         return x
     outer = _seen_from(trace.parent, x)
@@ -312,11 +312,9 @@ def concrete(x: Any) -> np.ndarray:
             )
         )
     if isinstance(x, np.ndarray) and type(x) is not np.ndarray and _computes_by_itself(x):
-        raise TraceError(
-            at_place(
-                f"a {type(x).__name__} does not compute as an array does, and ckad computes with "
-                "arrays. Pass np.asarray(x) for a matrix, x.filled(...) for a masked array."
-            )
+        raise TraceError.here(
+            f"a {type(x).__name__} does not compute as an array does, and ckad computes with "
+            "arrays. Pass np.asarray(x) for a matrix, x.filled(...) for a masked array."
         )
     return known_dtype(np.asarray(x))
 
@@ -354,11 +352,9 @@ def known_dtype(array: np.ndarray) -> np.ndarray:
     except KeyError:
         if array.dtype.kind in "iu" and array.dtype != np.uint64:
             return array.astype(np.int64)
-        raise DtypeError(
-            at_place(
-                f"dtype {array.dtype} is not supported; ckad computes with float64, float32, int64 "
-                f"and bool. {_REMEDIES.get(array.dtype.kind, _CONVERT)}"
-            )
+        raise DtypeError.here(
+            f"dtype {array.dtype} is not supported; ckad computes with float64, float32, int64 "
+            f"and bool. {_REMEDIES.get(array.dtype.kind, _CONVERT)}"
         ) from None
     return array
 

@@ -217,12 +217,10 @@ def check_writable(x: Any) -> None:
     if not isinstance(x, Editable):
         parts = _parts(x.numbers)
         if any(part.storage.trace is not current() for part in parts):
-            raise UnsupportedFunctionError(
-                at_place(
-                    "writing elements of a sparse matrix that was made outside of this loop or "
-                    "branch. Write into a LIL matrix, A = A.tolil(), before it, and turn it into "
-                    "CSR afterwards."
-                )
+            raise UnsupportedFunctionError.here(
+                "writing elements of a sparse matrix that was made outside of this loop or "
+                "branch. Write into a LIL matrix, A = A.tolil(), before it, and turn it into "
+                "CSR afterwards."
             )
 
 

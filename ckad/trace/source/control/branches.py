@@ -95,7 +95,7 @@ def _stop() -> NoReturn:
     """Both sides end with an error: nothing is run after them."""
     if region() is not None:
         raise Stops
-    raise RaisedError(at_place("the program raises an error on either side of a branch."))
+    raise RaisedError.here("the program raises an error on either side of a branch.")
 
 
 def run_on(flow: Flow | None, rest: Thunk, place: Hashable) -> Flow | None:

@@ -183,11 +183,9 @@ def _told(manager: Any, name: str, *args: Any) -> Any:
         return classes.invoke(manager, name, *args)
     for one in manager.objects:
         if classes.method(one, name) is None:
-            raise UnrecordableError(
-                at_place(
-                    f"which context manager is entered depends on a traced value, and {name} of "
-                    f"{type(one).__name__} is not run from source. Enter each under a condition."
-                )
+            raise UnrecordableError.here(
+                f"which context manager is entered depends on a traced value, and {name} of "
+                f"{type(one).__name__} is not run from source. Enter each under a condition."
             )
     return asked(manager, lambda known: classes.invoke(known, name, *args))
 
@@ -264,5 +262,5 @@ def _throw(error: Any) -> NoReturn:
         note_raise()
         raise Stops
     if isinstance(ledger().names[Ledger.CHECKS], Tracer):  # another one may come before
-        raise RaisedError(at_place("the program raises an error here, or before it comes here."))
+        raise RaisedError.here("the program raises an error here, or before it comes here.")
     raise error

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ckad.errors import UnrecordableError
-from ckad.place import at_place, user_place
+from ckad.place import user_place
 from ckad.trace.memory.context import Trace, current
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source.draws.events import Draw, Loop, Number, Sides, Stack
@@ -35,16 +35,14 @@ def draw(generator: Generator, name: str, args: Sequence[Any], options: dict[str
         keep(generator)
         return getattr(generator, name)(*args, **options)
     if any(body.is_trial for body in bodies):
-        raise UnrecordableError(at_place("random numbers are drawn in a step that is tried"))
+        raise UnrecordableError.here("random numbers are drawn in a step that is tried")
     made_at = depth_of(generator)
     if made_at == bodies[-1].depth:  # each step makes it anew
         return getattr(generator, name)(*args, **options)
     if made_at:
-        raise UnrecordableError(
-            at_place(
-                "a loop draws from a generator that a step of the loop around it makes. Make the "
-                "generator before both loops."
-            )
+        raise UnrecordableError.here(
+            "a loop draws from a generator that a step of the loop around it makes. Make the "
+            "generator before both loops."
         )
     return _noted(bodies, Draw(generator, name, tuple(args), options, user_place()))
 
@@ -53,11 +51,9 @@ def _check_solver(generator: Generator, bodies: Sequence[Region]) -> None:
     """A function that a solver calls is recorded for some of the calls, who knows how many."""
     for body in bodies:
         if body.solver and depth_of(generator) < body.depth:
-            raise UnrecordableError(
-                at_place(
-                    f"random numbers are drawn in a function that {body.solver} calls, and that is "
-                    "recorded for some of its calls. Draw an array before, and read it there."
-                )
+            raise UnrecordableError.here(
+                f"random numbers are drawn in a function that {body.solver} calls, and that is "
+                "recorded for some of its calls. Draw an array before, and read it there."
             )
 
 
@@ -107,11 +103,9 @@ def _numbers(one: Any, draw: Draw) -> np.ndarray:
     """What a call gives as an array."""
     items = np.asarray(one)
     if items.dtype.kind not in "fiub":
-        raise UnrecordableError(
-            at_place(
-                f"a loop or branch draws a {type(one).__name__} by {draw.name}, and is recorded "
-                "once for all its steps: what it draws can only be numbers. Draw indices."
-            )
+        raise UnrecordableError.here(
+            f"a loop or branch draws a {type(one).__name__} by {draw.name}, and is recorded "
+            "once for all its steps: what it draws can only be numbers. Draw indices."
         )
     return items
 

@@ -168,21 +168,17 @@ def changing(container: Any) -> None:
 def check_alone(container: Any) -> None:
     """AliasError where a container is about to change that another name may show."""
     if _is_held(container):
-        raise AliasError(
-            at_place(
-                f"a {type(container).__name__} is changed here that is an item of a list whose "
-                "length a loop or branch changes. Put a changed copy into the list."
-            )
+        raise AliasError.here(
+            f"a {type(container).__name__} is changed here that is an item of a list whose "
+            "length a loop or branch changes. Put a changed copy into the list."
         )
     twins = twins_of(container)
     name = next(names_showing(*twins), None) if twins else None
     if name is not None:
-        raise AliasError(
-            at_place(
-                f"a {type(container).__name__} is changed here that may be the one which "
-                f"{name!r} shows: a loop or branch has bound a name to one of several. "
-                "Change a copy, or make a new one."
-            )
+        raise AliasError.here(
+            f"a {type(container).__name__} is changed here that may be the one which "
+            f"{name!r} shows: a loop or branch has bound a name to one of several. "
+            "Change a copy, or make a new one."
         )
 
 

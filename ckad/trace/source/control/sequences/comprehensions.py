@@ -110,11 +110,9 @@ def _items_of(iterable: Any) -> Any:
     if isinstance(iterable, Lazy):
         return iterable.all_items()
     if isinstance(iterable, Endless):
-        raise UnrecordableError(
-            at_place(
-                "a comprehension with a condition runs over itertools.count or cycle, which do not "
-                "end. Write a for loop that ends by break."
-            )
+        raise UnrecordableError.here(
+            "a comprehension with a condition runs over itertools.count or cycle, which do not "
+            "end. Write a for loop that ends by break."
         )
     return list(iterable) if isinstance(iterable, Iterator) else iterable
 
