@@ -18,7 +18,6 @@ import numpy as np
 from ckad import trees
 from ckad.errors import ConcreteValueError, UnsupportedFunctionError
 from ckad.patterns import is_sparse
-from ckad.place import at_place
 from ckad.trace import constants
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.layout import is_plain
@@ -355,11 +354,9 @@ def needs_numbers(call: str, remedy: str) -> Function:
     """A counterpart that only says why the result's shape or order cannot be recorded."""
 
     def refuse(*args: Any, **options: Any) -> Any:
-        raise ConcreteValueError(
-            at_place(
-                f"the shape of {call} depends on numbers that are not known while the program "
-                f"is recorded. {remedy}"
-            )
+        raise ConcreteValueError.here(
+            f"the shape of {call} depends on numbers that are not known while the program "
+            f"is recorded. {remedy}"
         )
 
     return refuse

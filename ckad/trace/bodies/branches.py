@@ -9,7 +9,6 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import CarryError, ConcreteValueError
-from ckad.place import at_place
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
@@ -27,8 +26,8 @@ def cond(
     if not isinstance(pred, Tracer):
         return run_side(true_fun if pred else false_fun, operands)
     if pred.shape:
-        raise ConcreteValueError(
-            at_place(f"the condition has shape {pred.shape}; pass a scalar, for example np.any(x).")
+        raise ConcreteValueError.here(
+            f"the condition has shape {pred.shape}; pass a scalar, for example np.any(x)."
         )
     leaves, tree = trees.flatten(operands)
     traced = [lift(x) for x in leaves]

@@ -10,7 +10,6 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import CarryError, ConcreteValueError, LengthError
-from ckad.place import at_place
 from ckad.tape.control import loop_attrs
 from ckad.tape.ops import Op
 from ckad.tape.types import DType, Type
@@ -29,11 +28,9 @@ def static_int(n: Any, what: str) -> int:
     try:
         return operator.index(n)
     except ConcreteValueError as error:
-        raise ConcreteValueError(
-            at_place(
-                f"{what} is a traced value; loops need their length as a Python int. Pass it to "
-                "the function as a Python int, or run the most steps and mask with np.where."
-            )
+        raise ConcreteValueError.here(
+            f"{what} is a traced value; loops need their length as a Python int. Pass it to "
+            "the function as a Python int, or run the most steps and mask with np.where."
         ) from error
     except TypeError:
         raise LengthError.here(

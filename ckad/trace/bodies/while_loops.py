@@ -7,7 +7,6 @@ from typing import Any
 
 from ckad import trees
 from ckad.errors import CarryError, ConcreteValueError
-from ckad.place import at_place
 from ckad.tape.control import UNBOUNDED, WHILE, loop_attrs
 from ckad.tape.ops import Op
 from ckad.tape.types import DType, Type
@@ -50,11 +49,9 @@ def _own(x: Tracer) -> Tracer:
 def _flag(condition: Any) -> int:
     flag = lift(condition)
     if flag.shape:
-        raise ConcreteValueError(
-            at_place(
-                f"the condition of ckad.while_loop has shape {flag.shape}; return a scalar, for "
-                "example np.any(x > tol)."
-            )
+        raise ConcreteValueError.here(
+            f"the condition of ckad.while_loop has shape {flag.shape}; return a scalar, for "
+            "example np.any(x > tol)."
         )
     return value(astype(flag, bool))
 

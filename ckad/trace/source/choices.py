@@ -19,7 +19,6 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import CarryError, ConcreteValueError
-from ckad.place import at_place
 from ckad.trace.primitives.short.ranges import shortened
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.names import instances
@@ -99,12 +98,10 @@ class Choice:
 
 
 def refuse() -> NoReturn:
-    raise ConcreteValueError(
-        at_place(
-            "which of several objects this is depends on a traced value, and what is asked of it "
-            "here is not looked up in each of them. Choose by if state is ...: and elif, and "
-            "compute in each branch."
-        )
+    raise ConcreteValueError.here(
+        "which of several objects this is depends on a traced value, and what is asked of it "
+        "here is not looked up in each of them. Choose by if state is ...: and elif, and "
+        "compute in each branch."
     )
 
 

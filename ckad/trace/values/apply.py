@@ -236,11 +236,9 @@ def _converted(x: Any, dtype: np.dtype) -> Tracer:
 def store(out: Any, result: Tracer, casting: Casting = "same_kind") -> Tracer:
     """Write ``result`` into ``out`` by NumPy's rule ``casting`` and return ``out``."""
     if not isinstance(out, Tracer):
-        raise ConcreteValueError(
-            at_place(
-                "a traced value is written into a plain NumPy array. Make the array inside the "
-                "function with np.zeros_like(x) or np.zeros(n, like=x)."
-            )
+        raise ConcreteValueError.here(
+            "a traced value is written into a plain NumPy array. Make the array inside the "
+            "function with np.zeros_like(x) or np.zeros(n, like=x)."
         )
     check_cast(result, out, casting)
     if np.broadcast_shapes(result.shape, out.shape) != out.shape:

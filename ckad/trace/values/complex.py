@@ -70,12 +70,10 @@ class ComplexTracer(Shaped):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         self.parts[0]._need_open_trace()
-        raise ConcreteValueError(
-            at_place(
-                "a traced complex value is turned into a plain NumPy array, written into one, or "
-                "used where ckad takes real values alone. Compute with its .real and .imag there; "
-                "make arrays to write into with np.zeros_like(z), of values with np.stack([...])."
-            )
+        raise ConcreteValueError.here(
+            "a traced complex value is turned into a plain NumPy array, written into one, or "
+            "used where ckad takes real values alone. Compute with its .real and .imag there; "
+            "make arrays to write into with np.zeros_like(z), of values with np.stack([...])."
         )
 
     # --- numbers are not known -----------------------------------------------------------------

@@ -15,7 +15,6 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import ConcreteValueError, UnrecordableError
-from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced
 from ckad.trace.values.array import Shaped
@@ -94,16 +93,14 @@ class Fields(Shaped):
     # --- numbers are not known -----------------------------------------------------------------
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        raise ConcreteValueError(
-            at_place(
-                "a traced array with named fields is turned into a plain one, or written into one. "
-                "Make the array inside of the function, with np.zeros(n, dtype=...)."
-            )
+        raise ConcreteValueError.here(
+            "a traced array with named fields is turned into a plain one, or written into one. "
+            "Make the array inside of the function, with np.zeros(n, dtype=...)."
         )
 
     def __bool__(self) -> NoReturn:
-        raise ConcreteValueError(
-            at_place("a condition depends on an array with named fields. Compare its fields.")
+        raise ConcreteValueError.here(
+            "a condition depends on an array with named fields. Compare its fields."
         )
 
     __hash__ = object.__hash__

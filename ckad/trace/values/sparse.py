@@ -189,8 +189,8 @@ class Sparse(Array):
     # --- numbers are not known -----------------------------------------------------------------
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        raise ConcreteValueError(
-            at_place("a traced sparse matrix is turned into a plain array. Use A.toarray().")
+        raise ConcreteValueError.here(
+            "a traced sparse matrix is turned into a plain array. Use A.toarray()."
         )
 
     def __bool__(self) -> NoReturn:
@@ -243,8 +243,8 @@ class Dense(Array):
         return call(np.ravel, (self.numbers,), {})
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        raise ConcreteValueError(
-            at_place("a traced np.matrix is turned into a plain array. Use np.asarray(m) of it.")
+        raise ConcreteValueError.here(
+            "a traced np.matrix is turned into a plain array. Use np.asarray(m) of it."
         )
 
     def __repr__(self) -> str:

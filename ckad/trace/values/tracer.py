@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import ConcreteValueError, DtypeError, TraceError, UnrecordableError
-from ckad.place import at_place
 from ckad.tape.ops import Group
 from ckad.tape.types import Type, dtype_of
 from ckad.trace import dispatch
@@ -102,13 +101,11 @@ class Tracer(Shaped):
         numbers = self._known()
         if numbers is not None:
             return np.array(numbers, dtype)
-        raise ConcreteValueError(
-            at_place(
-                "a traced value is turned into a plain NumPy array, written into one, or used as "
-                "its index; its numbers are not known while the program is recorded. Make the "
-                "array with np.zeros_like(x), np.zeros(n, like=x) or np.stack([...]); read a plain "
-                "array a at a traced index by np.asarray(a, like=i)[i]."
-            )
+        raise ConcreteValueError.here(
+            "a traced value is turned into a plain NumPy array, written into one, or used as "
+            "its index; its numbers are not known while the program is recorded. Make the "
+            "array with np.zeros_like(x), np.zeros(n, like=x) or np.stack([...]); read a plain "
+            "array a at a traced index by np.asarray(a, like=i)[i]."
         )
 
     # --- numbers are not known -----------------------------------------------------------------
@@ -122,13 +119,11 @@ class Tracer(Shaped):
         numbers = self._known()
         if numbers is not None:
             return bool(numbers)
-        raise ConcreteValueError(
-            at_place(
-                "a Python condition (if, while, and, or, not, in, max, sorted) depends on a traced "
-                "value. Use np.where(condition, a, b), np.maximum or np.minimum, or "
-                "ckad.cond(condition, f, g, *operands); to stop a loop, run it for a fixed number "
-                "of steps."
-            )
+        raise ConcreteValueError.here(
+            "a Python condition (if, while, and, or, not, in, max, sorted) depends on a traced "
+            "value. Use np.where(condition, a, b), np.maximum or np.minimum, or "
+            "ckad.cond(condition, f, g, *operands); to stop a loop, run it for a fixed number "
+            "of steps."
         )
 
     def _need_open_trace(self) -> None:
@@ -144,12 +139,10 @@ class Tracer(Shaped):
             return numbers
         if in_text is not None and is_text(self):
             return np.array(in_text)
-        raise ConcreteValueError(
-            at_place(
-                f"{kind} asks a traced value for its number, which is not known while the program "
-                "is recorded. Keep it as an array and use NumPy's functions; make arrays to write "
-                "into with np.zeros_like(x); pass numbers that shape the program as Python ints."
-            )
+        raise ConcreteValueError.here(
+            f"{kind} asks a traced value for its number, which is not known while the program "
+            "is recorded. Keep it as an array and use NumPy's functions; make arrays to write "
+            "into with np.zeros_like(x); pass numbers that shape the program as Python ints."
         )
 
     def __float__(self) -> float:
@@ -306,10 +299,8 @@ def lift(x: Any) -> Tracer:
 def concrete(x: Any) -> np.ndarray:
     """A plain array of an element type that ckad computes with (smaller integers become int64)."""
     if isinstance(x, (list, tuple)) and _holds_tracer(x):
-        raise ConcreteValueError(
-            at_place(
-                "a list holds traced values where NumPy expects an array. Use np.stack([...])."
-            )
+        raise ConcreteValueError.here(
+            "a list holds traced values where NumPy expects an array. Use np.stack([...])."
         )
     if isinstance(x, np.ndarray) and type(x) is not np.ndarray and _computes_by_itself(x):
         raise TraceError.here(

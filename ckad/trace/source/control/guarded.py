@@ -17,7 +17,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ckad.errors import CkadError, ConcreteValueError, RaisedError, UnrecordableError
-from ckad.place import at_place
 from ckad.trace.memory.context import current
 from ckad.trace.source.actions import assign, evaluate, run_block, tested
 from ckad.trace.source.choices import Choice
@@ -131,11 +130,9 @@ def _catching(*kinds: Any) -> Iterator[None]:
 def _check_floating() -> None:
     """NumPy's errors are not raised by numbers that only the run has."""
     if may_be_caught(FloatingPointError) and "raise" in np.geterr().values():
-        raise ConcreteValueError(
-            at_place(
-                "whether a FloatingPointError is raised and caught here depends on traced numbers. "
-                "Leave np.errstate or np.seterr out and test the numbers: np.isfinite(x)."
-            )
+        raise ConcreteValueError.here(
+            "whether a FloatingPointError is raised and caught here depends on traced numbers. "
+            "Leave np.errstate or np.seterr out and test the numbers: np.isfinite(x)."
         )
 
 

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ckad.errors import AliasError, ConcreteValueError
-from ckad.place import at_place
 from ckad.trace.dispatch import Traced
 from ckad.trace.memory.storage import Storage, are_one
 from ckad.trace.source.choices import Choice
@@ -143,12 +142,10 @@ def is_copy(x: Any) -> bool:
 
 def _refuse(x: Any) -> NoReturn:
     kind = "array" if isinstance(x, Traced) else type(x).__name__
-    raise ConcreteValueError(
-        at_place(
-            f"which {kind} this is depends on a loop or a traced condition, and it is told from "
-            "others by its identity here (is, ==, in, id, the key of a dict). Tell them by a "
-            "number that they hold, or keep the number of the one that is meant."
-        )
+    raise ConcreteValueError.here(
+        f"which {kind} this is depends on a loop or a traced condition, and it is told from "
+        "others by its identity here (is, ==, in, id, the key of a dict). Tell them by a "
+        "number that they hold, or keep the number of the one that is meant."
     )
 
 
