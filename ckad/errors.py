@@ -6,7 +6,9 @@ Each message states the fact, the numbers, the place in the user's program and t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Self
+
+from ckad.place import Source, at_place
 
 
 class CkadError(Exception):
@@ -19,6 +21,11 @@ class CkadError(Exception):
     ...     print(type(error).__name__, isinstance(error, ValueError))
     BudgetError True
     """
+
+    @classmethod
+    def here(cls, message: str, place: Source | None = None) -> Self:
+        """The error with the user's file, line and source line in front of the message."""
+        return cls(at_place(message, place))
 
 
 class ScheduleError(CkadError, ValueError):

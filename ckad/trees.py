@@ -17,7 +17,6 @@ import optree
 
 from ckad.errors import UnrecordableError
 from ckad.patterns import Pattern, is_sparse, taken_apart
-from ckad.place import at_place
 
 _NAMESPACE = "ckad"
 _known: set[type] = set()
@@ -31,7 +30,7 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
     try:
         leaves, treedef = optree.tree_flatten(tree, is_leaf, namespace=_NAMESPACE)
     except RecursionError as error:
-        raise UnrecordableError(at_place("objects hold one another. Hold numbers.")) from error
+        raise UnrecordableError.here("objects hold one another. Hold numbers.") from error
     new = {type(x) for x in leaves if is_dataclass(x) and not (is_leaf and is_leaf(x))}
     for cls in new:
         _register(cls)

@@ -10,7 +10,6 @@ from ckad.checkpoint.store.faults import free_bytes
 from ckad.checkpoint.store.format.codecs import CODECS
 from ckad.errors import BudgetError
 from ckad.memory import format_bytes, parse_bytes
-from ckad.place import at_place
 
 DURABILITIES = ("scratch", "resume")
 
@@ -57,7 +56,7 @@ class Budget:
         try:
             self._check()
         except BudgetError as error:
-            raise BudgetError(at_place(str(error))) from None
+            raise BudgetError.here(str(error)) from None
         if self.directory is not None:  # where it is now, wherever the program goes
             path = os.path.abspath(os.path.expanduser(os.fspath(self.directory)))
             object.__setattr__(self, "directory", path)

@@ -116,11 +116,9 @@ def _solution_elsewhere(_: None, children: Any) -> Solution:
 
 
 def _not_solved_again(times: Any) -> Run:
-    raise UnrecordableError(
-        at_place(
-            "sol of a solution that is made in a loop or a branch is not known behind it. Call it "
-            "there, or give t_eval= and read y."
-        )
+    raise UnrecordableError.here(
+        "sol of a solution that is made in a loop or a branch is not known behind it. Call it "
+        "there, or give t_eval= and read y."
     )
 
 

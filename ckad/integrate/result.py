@@ -9,7 +9,6 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ckad import trees
 from ckad.errors import UnrecordableError
-from ckad.place import at_place
 from ckad.trace.arrays import Deferred, made_whole
 from ckad.trace.results import Result
 
@@ -89,12 +88,10 @@ class Ends(Deferred, NDArrayOperatorsMixin):
         return function(*map(made_whole, args), **options)
 
     def _refuse(self, use: str) -> NoReturn:
-        raise UnrecordableError(
-            at_place(
-                f"how many steps an adaptive method makes is not known while it is recorded: {use} "
-                "needs it. Give t_eval=, or read the last state by sol.y[:, -1] and its time by "
-                "sol.t[-1] (the first by 0)."
-            )
+        raise UnrecordableError.here(
+            f"how many steps an adaptive method makes is not known while it is recorded: {use} "
+            "needs it. Give t_eval=, or read the last state by sol.y[:, -1] and its time by "
+            "sol.t[-1] (the first by 0)."
         )
 
 
@@ -109,11 +106,9 @@ def _elsewhere(_: None, ends: Any) -> Ends:
 
 
 def _not_made_again() -> NoReturn:
-    raise UnrecordableError(
-        at_place(
-            "behind a loop or a branch only the first and the last state are known of a solution "
-            "that is made in it (sol.y[:, -1], sol.t[-1]). Give t_eval=, or read the others in it."
-        )
+    raise UnrecordableError.here(
+        "behind a loop or a branch only the first and the last state are known of a solution "
+        "that is made in it (sol.y[:, -1], sol.t[-1]). Give t_eval=, or read the others in it."
     )
 
 

@@ -177,11 +177,9 @@ def _refuse_lengths(method: str, first_step: float | None, max_step: float) -> N
 def _check_method(method: str, options: dict[str, Any]) -> None:
     if method in SCIPYS:
         if is_tracing():
-            raise UnrecordableError(
-                at_place(
-                    f"{method} is SciPy's own, whose steps are not recorded: it is for use outside "
-                    f"of transformed functions. Take one of {', '.join(METHODS)}."
-                )
+            raise UnrecordableError.here(
+                f"{method} is SciPy's own, whose steps are not recorded: it is for use outside "
+                f"of transformed functions. Take one of {', '.join(METHODS)}."
             )
         return
     if method not in METHODS:
@@ -226,10 +224,8 @@ def _steps(method: str, problem: Problem, n_steps: int | None, step: float | Non
             raise ValueError(at_place(f"n_steps={n_steps} must be a positive integer."))
         return int(n_steps)
     if not (isinstance(problem.t0, float) and isinstance(problem.tf, float)):
-        raise UnrecordableError(
-            at_place(
-                "t_span is computed, so step= makes an unknown number of steps. Give n_steps=."
-            )
+        raise UnrecordableError.here(
+            "t_span is computed, so step= makes an unknown number of steps. Give n_steps=."
         )
     if not 0 < step < math.inf:
         raise ValueError(at_place(f"step={step} must be positive and finite."))

@@ -368,12 +368,10 @@ class Compiled:
             why = f"{error} A loop of a length not known before has run {done:,} steps and goes on."
             raise type(error)(at_place(why)) from None
         if self._run.slots[longer.loop].n_steps <= run.slots[longer.loop].n_steps:
-            raise ScheduleError(
-                at_place(
-                    f"the schedule is made for {run.slots[longer.loop].n_steps:,} steps, and the "
-                    'loop runs on. Pass schedule="online", which needs no number of steps, or a '
-                    "function from a number of steps to a schedule."
-                )
+            raise ScheduleError.here(
+                f"the schedule is made for {run.slots[longer.loop].n_steps:,} steps, and the "
+                'loop runs on. Pass schedule="online", which needs no number of steps, or a '
+                "function from a number of steps to a schedule."
             )
         return self._run
 
@@ -383,4 +381,4 @@ def _placed(look: Callable[[], T]) -> T:
     try:
         return look()
     except EngineError as error:
-        raise EngineError(at_place(str(error))) from None
+        raise EngineError.here(str(error)) from None

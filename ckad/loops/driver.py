@@ -33,7 +33,6 @@ from ckad.loops.threads import n_threads
 from ckad.loops.watch import Watch
 from ckad.memory import format_bytes, free_memory, parse_bytes
 from ckad.passes.calls.marks import unmarked
-from ckad.place import at_place
 from ckad.tape.tape import Tape
 from ckad.trace.memory.known import runs_by
 
@@ -67,22 +66,18 @@ class Options:
             if self.resume is not None:
                 path_of(self.resume, "resume")
         except BudgetError as error:
-            raise BudgetError(at_place(str(error))) from None
+            raise BudgetError.here(str(error)) from None
         if self.engine not in (AUTO, *ENGINES):
             known = ", ".join(map(repr, (AUTO, *ENGINES)))
-            raise EngineError(at_place(f"engine={self.engine!r} is not known; use one of {known}."))
+            raise EngineError.here(f"engine={self.engine!r} is not known; use one of {known}.")
         threads = self.threads
         if threads is not None and (not isinstance(threads, int) or threads < 1):
-            raise EngineError(
-                at_place(f"threads={threads!r}; pass how many threads to use, 1 or more.")
-            )
+            raise EngineError.here(f"threads={threads!r}; pass how many threads to use, 1 or more.")
         if isinstance(self.schedule, str) and self.schedule not in ("auto", *SCHEDULES):
             names = ", ".join(map(repr, ("auto", *SCHEDULES)))
-            raise ScheduleError(
-                at_place(
-                    f"schedule={self.schedule!r} is not known; use one of {names}, or a schedule "
-                    "of ckad.schedules."
-                )
+            raise ScheduleError.here(
+                f"schedule={self.schedule!r} is not known; use one of {names}, or a schedule "
+                "of ckad.schedules."
             )
 
     @property

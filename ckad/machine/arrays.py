@@ -1,4 +1,7 @@
-"""Elements and parts of arrays: indices from the end, bounds beyond it, tables of constants."""
+"""Elements and parts of arrays in kernels: indices from the end, bounds beyond it, constant tables.
+
+Each is an address and its lengths; loads and stores are written, and nothing is checked.
+"""
 
 from __future__ import annotations
 

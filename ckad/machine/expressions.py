@@ -1,4 +1,7 @@
-"""Expressions of a kernel: what they are worth, in the order in which Python asks."""
+"""Expressions of a kernel: what they are worth, in the order in which Python asks.
+
+Nodes of Python's syntax go in, typed values at an IR builder come out; `functions` adds statements.
+"""
 
 from __future__ import annotations
 

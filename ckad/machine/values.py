@@ -1,4 +1,7 @@
-"""What the names of a kernel stand for while it is translated, and of which types that is."""
+"""What the names of a kernel stand for while it is translated, and of which types that is.
+
+Numbers and arrays are registers of the IR; functions, modules and constants are known objects.
+"""
 
 from __future__ import annotations
 

@@ -206,26 +206,35 @@ def least_between(f: F, a: Any, b: Any, xatol: Any, maxiter: int) -> Any:
         if abs(x - middle) <= 2.0 * tol - 0.5 * (b - a):
             done = done | True
             break
-        golden = True
-        if abs(e) > tol:
-            r = (x - w) * (f_x - f_v)
-            q = (x - v) * (f_x - f_w)
-            p = (x - v) * q - (x - w) * r
-            q = 2.0 * (q - r)
-            p, q = np.where(q > 0.0, -p, p), abs(q)
-            r, e = e, rat
-            if abs(p) < abs(0.5 * q * r) and p > q * (a - x) and p < q * (b - x):
-                golden = False
-                rat = p / q
-                if x + rat - a < 2.0 * tol or b - x - rat < 2.0 * tol:
-                    rat = np.where(middle >= x, tol, -tol)
-        if golden:
-            e = np.where(x >= middle, a - x, b - x)
-            rat = part * e
+        rat, e = _onward(rat, e, a, b, x, w, v, f_x, f_w, f_v, tol, part)
         u = x + np.where(rat >= 0.0, 1.0, -1.0) * max(abs(rat), tol)
         f_u = f(u)
         a, b, x, w, v, f_x, f_w, f_v = _taken(u, f_u, a, b, x, w, v, f_x, f_w, f_v)
     return x, done
+
+
+def _onward(
+    rat: Any, e: Any, a: Any, b: Any, x: Any, w: Any, v: Any, f_x: Any, f_w: Any, f_v: Any,
+    near: Any, part: float,
+) -> Any:  # fmt: skip
+    """The next step and the one before it: to the bottom of the parabola through the three best
+    points, where that is well within, else a part of the longer side."""
+    middle, golden = 0.5 * (a + b), True
+    if abs(e) > near:
+        one, two = (x - w) * (f_x - f_v), (x - v) * (f_x - f_w)
+        p = (x - v) * two - (x - w) * one
+        two = 2.0 * (two - one)
+        p, two = np.where(two > 0.0, -p, p), abs(two)
+        last, e = e, rat
+        if abs(p) < abs(0.5 * two * last) and p > two * (a - x) and p < two * (b - x):
+            golden = False
+            rat = p / two
+            if x + rat - a < 2.0 * near or b - x - rat < 2.0 * near:
+                rat = np.where(middle >= x, near, -near)
+    if golden:
+        e = np.where(x >= middle, a - x, b - x)
+        rat = part * e
+    return rat, e
 
 
 def _taken(
@@ -263,21 +272,7 @@ def least(f: F, a: Any, x: Any, c: Any, tol: Any, maxiter: int) -> Any:
         if abs(x - middle) < 2.0 * near - 0.5 * (b - a):
             done = done | True
             break
-        golden = True
-        if abs(e) > near:
-            one, two = (x - w) * (f_x - f_v), (x - v) * (f_x - f_w)
-            p = (x - v) * two - (x - w) * one
-            two = 2.0 * (two - one)
-            p, two = np.where(two > 0.0, -p, p), abs(two)
-            last, e = e, rat
-            if p > two * (a - x) and p < two * (b - x) and abs(p) < abs(0.5 * two * last):
-                golden = False
-                rat = p / two
-                if x + rat - a < 2.0 * near or b - x - rat < 2.0 * near:
-                    rat = np.where(middle >= x, near, -near)
-        if golden:
-            e = np.where(x >= middle, a - x, b - x)
-            rat = _GOLDEN * e
+        rat, e = _onward(rat, e, a, b, x, w, v, f_x, f_w, f_v, near, _GOLDEN)
         u = x + np.where(abs(rat) < near, np.where(rat >= 0.0, near, -near), rat)
         f_u = f(u)
         a, b, x, w, v, f_x, f_w, f_v = _taken(u, f_u, a, b, x, w, v, f_x, f_w, f_v)

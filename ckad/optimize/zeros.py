@@ -61,7 +61,7 @@ def warn_of_method(call: str, own: str, write: str) -> None:
 
 
 def refused(call: str, what: str, remedy: str) -> UnrecordableError:
-    return UnrecordableError(at_place(f"{call} with {what} is not recorded. {remedy}"))
+    return UnrecordableError.here(f"{call} with {what} is not recorded. {remedy}")
 
 
 def _root(p: Problem, x: Any, found: Any, name: str, stops: Any) -> Any:

@@ -18,7 +18,6 @@ import numpy as np
 from ckad import trees
 from ckad.errors import ConcreteValueError, UnsupportedFunctionError
 from ckad.patterns import is_sparse
-from ckad.place import at_place
 from ckad.trace import constants
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.layout import is_plain
@@ -345,11 +344,9 @@ def tracers(x: Any) -> Iterator[Any]:
 def reject(wrong: Any, call: str) -> None:
     """UnsupportedFunctionError naming ``call`` if ``wrong``."""
     if wrong:
-        raise UnsupportedFunctionError(
-            at_place(
-                f"ckad has no rule for {call}. Leave the option out, or write it with the "
-                "functions and options that docs/numpy.md lists."
-            )
+        raise UnsupportedFunctionError.here(
+            f"ckad has no rule for {call}. Leave the option out, or write it with the "
+            "functions and options that docs/numpy.md lists."
         )
 
 
@@ -357,11 +354,9 @@ def needs_numbers(call: str, remedy: str) -> Function:
     """A counterpart that only says why the result's shape or order cannot be recorded."""
 
     def refuse(*args: Any, **options: Any) -> Any:
-        raise ConcreteValueError(
-            at_place(
-                f"the shape of {call} depends on numbers that are not known while the program "
-                f"is recorded. {remedy}"
-            )
+        raise ConcreteValueError.here(
+            f"the shape of {call} depends on numbers that are not known while the program "
+            f"is recorded. {remedy}"
         )
 
     return refuse
@@ -373,11 +368,9 @@ def given(option: Any) -> bool:
 
 
 def _refuse_plain(name: str) -> NoReturn:
-    raise UnsupportedFunctionError(
-        at_place(
-            f"ckad has no rule for {name}. Write it with what docs/numpy.md lists, compute it "
-            "outside of the differentiated function, or give its derivative by @ckad.primitive."
-        )
+    raise UnsupportedFunctionError.here(
+        f"ckad has no rule for {name}. Write it with what docs/numpy.md lists, compute it "
+        "outside of the differentiated function, or give its derivative by @ckad.primitive."
     )
 
 
@@ -387,11 +380,9 @@ def _refuse_complex(name: str) -> NoReturn:
 
 
 def _refuse_fields(name: str) -> NoReturn:
-    raise UnsupportedFunctionError(
-        at_place(
-            f"ckad has no rule for {name.replace('numpy', 'np', 1)} of arrays with named fields. "
-            "Compute with the fields, a['name'], each of which is an array."
-        )
+    raise UnsupportedFunctionError.here(
+        f"ckad has no rule for {name.replace('numpy', 'np', 1)} of arrays with named fields. "
+        "Compute with the fields, a['name'], each of which is an array."
     )
 
 

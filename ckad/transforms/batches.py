@@ -13,7 +13,6 @@ from ckad import trees
 from ckad.errors import BatchError, DifferentiationError
 from ckad.loops.driver import Options
 from ckad.passes import pipeline
-from ckad.place import at_place
 from ckad.tape.tape import Tape
 from ckad.trace.record import named
 from ckad.trace.source import follow
@@ -116,11 +115,9 @@ class Batched(Transformed):
         call.check_for_all()
         call.options = _chosen(call, self.options, batch.n)
         if trees.has_matrix(call.recording.out_tree):
-            raise DifferentiationError(
-                at_place(
-                    f"ckad.vmap: {call.name} returns a sparse matrix, with no axis of members. "
-                    "Return its product with a vector, its .toarray(), or its .data."
-                )
+            raise DifferentiationError.here(
+                f"ckad.vmap: {call.name} returns a sparse matrix, with no axis of members. "
+                "Return its product with a vector, its .toarray(), or its .data."
             )
         tape = call.made(pipeline.members, batch.inputs(call), batch.n)
         return call.results(batch.run(call, tape))
@@ -258,4 +255,4 @@ def _placed(out_axes: Any, result: Any) -> Any:
 
 
 def _refused(why: str) -> BatchError:
-    return BatchError(at_place(f"ckad.vmap: {why}."))
+    return BatchError.here(f"ckad.vmap: {why}.")

@@ -252,16 +252,12 @@ def positions(argnums: int | Sequence[int], n_args: int) -> tuple[int, ...]:
     """The arguments to differentiate by, counted from the first."""
     numbers = [argnums] if isinstance(argnums, int) else argnums
     if not isinstance(numbers, Sequence) or not all(isinstance(n, int) for n in numbers):
-        raise DifferentiationError(
-            at_place(f"argnums={argnums!r}; pass an int, or several in a tuple.")
-        )
+        raise DifferentiationError.here(f"argnums={argnums!r}; pass an int, or several in a tuple.")
     for n in numbers:
         if not -n_args <= n < n_args:
-            raise DifferentiationError(
-                at_place(
-                    f"argnums={argnums} names argument {n}, but the call has {n_args} "
-                    "positional arguments. Pass the arguments to differentiate by position."
-                )
+            raise DifferentiationError.here(
+                f"argnums={argnums} names argument {n}, but the call has {n_args} "
+                "positional arguments. Pass the arguments to differentiate by position."
             )
     return tuple(n % n_args for n in numbers)
 

@@ -16,7 +16,6 @@ from numba.extending import overload, typeof_impl
 from ckad.engines.actions import Bare
 from ckad.errors import DifferentiationError, EngineError
 from ckad.passes import pipeline
-from ckad.place import at_place
 from ckad.rules.routines.memory import integers
 from ckad.tape.types import Type
 from ckad.trace.values.tracer import Tracer
@@ -79,12 +78,10 @@ def cfunc(fun: Any, *example: Any) -> CFunction:
     """
     call, tape, name = _prepared(fun, example)
     if len(example) != len(tape.inputs) or len(call.arguments.leaves) != len(tape.inputs):
-        raise DifferentiationError(
-            at_place(
-                f"ckad.cfunc: {name} has {len(example)} arguments, of which {len(tape.inputs)} are "
-                "arrays or floats, counted in lists and tuples too (a complex one as two). Pass "
-                "each real array by itself, and bind what is a constant: lambda x: fun(x, 3)."
-            )
+        raise DifferentiationError.here(
+            f"ckad.cfunc: {name} has {len(example)} arguments, of which {len(tape.inputs)} are "
+            "arrays or floats, counted in lists and tuples too (a complex one as two). Pass "
+            "each real array by itself, and bind what is a constant: lambda x: fun(x, 3)."
         )
     try:
         made = compiled(tape, call.options).bare()
@@ -96,11 +93,9 @@ def cfunc(fun: Any, *example: Any) -> CFunction:
 def _prepared(fun: Any, example: Sequence[Any]) -> tuple[Call, Any, str]:
     options = getattr(fun, "options", None)
     if not isinstance(fun, (Gradient, Jitted)) or options is None:
-        raise DifferentiationError(
-            at_place(
-                f"ckad.cfunc takes what value_and_grad, grad or jit made, not {fun!r}. Pass "
-                "ckad.value_and_grad(fun), or ckad.jit(fun)."
-            )
+        raise DifferentiationError.here(
+            f"ckad.cfunc takes what value_and_grad, grad or jit made, not {fun!r}. Pass "
+            "ckad.value_and_grad(fun), or ckad.jit(fun)."
         )
     alone = replace(options, engine="native", threads=1)
     if isinstance(fun, Gradient):
@@ -142,11 +137,9 @@ class CFunction:
     def __call__(self, *args: Any) -> tuple[Any, ...]:
         """Status and results, as in compiled code."""
         if any(isinstance(x, Tracer) for x in args):
-            raise DifferentiationError(
-                at_place(
-                    f"the C function of {self.name} takes numbers, and is called while a function "
-                    "is being recorded. Call there what it was made of."
-                )
+            raise DifferentiationError.here(
+                f"the C function of {self.name} takes numbers, and is called while a function "
+                "is being recorded. Call there what it was made of."
             )
         found: tuple[Any, ...] = self._dispatcher(*args)
         return found

@@ -13,7 +13,6 @@ from ckad.loops.compiled import Compiled
 from ckad.loops.driver import Options
 from ckad.loops.progress import Shown
 from ckad.passes import pipeline
-from ckad.place import at_place
 from ckad.tape.tape import Tape
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
@@ -119,11 +118,9 @@ def _pushed_gradient(
 
 def _check_sequence(what: str, arguments: Any) -> None:
     if not isinstance(arguments, (tuple, list)):
-        raise DifferentiationError(
-            at_place(
-                f"{what} is a {type(arguments).__name__}; pass a tuple with one item per argument, "
-                f"({what[:-1]},) for a single one."
-            )
+        raise DifferentiationError.here(
+            f"{what} is a {type(arguments).__name__}; pass a tuple with one item per argument, "
+            f"({what[:-1]},) for a single one."
         )
 
 
@@ -137,22 +134,18 @@ def match_tangents(call: Call, tangents: tuple[Any, ...], wrt: list[int]) -> lis
     """The tangents of the inputs ``wrt``; DifferentiationError if they do not match the primals."""
     leaves, tree = trees.flatten(tangents)
     if trees.of_numbers(tree) != trees.of_numbers(call.arguments.treedef):
-        raise DifferentiationError(
-            at_place(
-                f"the tangents have the structure {trees.describe(tree)}; pass a tuple like the "
-                f"primals of {call.name}, {trees.describe(call.arguments.treedef)}."
-            )
+        raise DifferentiationError.here(
+            f"the tangents have the structure {trees.describe(tree)}; pass a tuple like the "
+            f"primals of {call.name}, {trees.describe(call.arguments.treedef)}."
         )
     _check_moving(call, leaves, wrt)
     directions = [leaves[call.arguments.traced[k]] for k in wrt]
     for k, direction in zip(wrt, directions, strict=True):
         shape = direction.shape if isinstance(direction, Tracer) else np.shape(direction)
         if shape != call.tape.input_types[k].shape:
-            raise DifferentiationError(
-                at_place(
-                    f"a tangent has shape {shape}; its primal has shape "
-                    f"{call.tape.input_types[k].shape}. Pass an array of that shape."
-                )
+            raise DifferentiationError.here(
+                f"a tangent has shape {shape}; its primal has shape "
+                f"{call.tape.input_types[k].shape}. Pass an array of that shape."
             )
     return directions
 
@@ -163,12 +156,10 @@ def _check_moving(call: Call, tangents: list[Any], wrt: list[int]) -> None:
     for k, (primal, tangent) in enumerate(zip(call.arguments.leaves, tangents, strict=True)):
         if k not in floats and (isinstance(tangent, Tracer) or _moves(tangent)):
             kind = primal.dtype if isinstance(primal, np.ndarray) else type(primal).__name__
-            raise DifferentiationError(
-                at_place(
-                    f"primal {k} of {call.name} holds {kind}, which cannot be differentiated by, "
-                    "but its tangent is not zero. Pass floats (2.0 instead of 2, or "
-                    ".astype(np.float64)), or a zero tangent."
-                )
+            raise DifferentiationError.here(
+                f"primal {k} of {call.name} holds {kind}, which cannot be differentiated by, "
+                "but its tangent is not zero. Pass floats (2.0 instead of 2, or "
+                ".astype(np.float64)), or a zero tangent."
             )
 
 
@@ -279,10 +270,8 @@ def tangent(tape: Tape) -> Tape:
 
 def _tape(tape: Any, name: str) -> Tape:
     if not isinstance(tape, Tape):
-        raise TapeError(
-            at_place(
-                f"ckad.{name} takes a Tape, not a {type(tape).__name__}. "
-                f"Make one with ckad.trace(fun)(*args), or use ckad.vjp and ckad.jvp on functions."
-            )
+        raise TapeError.here(
+            f"ckad.{name} takes a Tape, not a {type(tape).__name__}. "
+            f"Make one with ckad.trace(fun)(*args), or use ckad.vjp and ckad.jvp on functions."
         )
     return tape

@@ -18,7 +18,6 @@ from ckad.loops.compiled import Compiled
 from ckad.loops.driver import Amount, Options
 from ckad.loops.progress import Shown
 from ckad.passes import pipeline
-from ckad.place import at_place
 from ckad.tape.tape import Tape
 from ckad.tape.types import Type
 from ckad.trace.values.tracer import Tracer
@@ -223,27 +222,21 @@ def _check_scalar(call: Call, has_aux: bool) -> None:
     if has_aux:
         children = tree.children()
         if tree.type is not tuple or len(children) != 2 or children[0].num_leaves != 1:
-            raise DifferentiationError(
-                at_place(
-                    f"with has_aux=True {call.name} has to return (scalar, aux); it returned "
-                    f"{trees.describe(tree)}."
-                )
+            raise DifferentiationError.here(
+                f"with has_aux=True {call.name} has to return (scalar, aux); it returned "
+                f"{trees.describe(tree)}."
             )
     elif tree.num_leaves != 1 or tree.num_nodes != 1:
-        raise DifferentiationError(
-            at_place(
-                f"{call.name} returned {trees.describe(tree)}; a gradient needs one scalar. Return "
-                "the scalar alone, or (scalar, aux) with has_aux=True."
-            )
+        raise DifferentiationError.here(
+            f"{call.name} returned {trees.describe(tree)}; a gradient needs one scalar. Return "
+            "the scalar alone, or (scalar, aux) with has_aux=True."
         )
     first = call.tape.output_types[0]
     if first.shape or not first.is_float:
-        raise DifferentiationError(
-            at_place(
-                f"{call.name} returned {first.numpy} of shape {first.shape}; a gradient needs a "
-                "float scalar. Reduce the result, for example with np.sum, or use ckad.vjp or "
-                "ckad.jacobian."
-            )
+        raise DifferentiationError.here(
+            f"{call.name} returned {first.numpy} of shape {first.shape}; a gradient needs a "
+            "float scalar. Reduce the result, for example with np.sum, or use ckad.vjp or "
+            "ckad.jacobian."
         )
 
 
@@ -251,12 +244,10 @@ def _check_real(call: Call, result: trees.Treedef, has_aux: bool) -> None:
     if has_aux and result.type is tuple:
         result = (*result.children(), result)[0]
     if result.type is trees.Complex:
-        raise DifferentiationError(
-            at_place(
-                f"{call.name} returned a complex value; a gradient needs a real scalar. Return "
-                "np.abs(z) ** 2, z.real or z.imag, or use ckad.vjp or ckad.jvp, which take "
-                "complex results."
-            )
+        raise DifferentiationError.here(
+            f"{call.name} returned a complex value; a gradient needs a real scalar. Return "
+            "np.abs(z) ** 2, z.real or z.imag, or use ckad.vjp or ckad.jvp, which take "
+            "complex results."
         )
 
 
@@ -340,20 +331,16 @@ def _match(
 ) -> list[Any]:
     """Cotangents in the shapes and dtypes of the outputs, or an error that says what differs."""
     if trees.of_numbers(tree) != trees.of_numbers(out_tree):
-        raise DifferentiationError(
-            at_place(
-                f"the cotangent has the structure {trees.describe(tree)}; pass one like the result "
-                f"of {name}, {trees.describe(out_tree)}."
-            )
+        raise DifferentiationError.here(
+            f"the cotangent has the structure {trees.describe(tree)}; pass one like the result "
+            f"of {name}, {trees.describe(out_tree)}."
         )
     for leaf, type in zip(leaves, types, strict=True):
         shape = leaf.shape if isinstance(leaf, Tracer) else np.shape(leaf)
         if shape != type.shape:
-            raise DifferentiationError(
-                at_place(
-                    f"a cotangent has shape {shape}; the result of {name} has shape "
-                    f"{type.shape} there. Pass an array of that shape."
-                )
+            raise DifferentiationError.here(
+                f"a cotangent has shape {shape}; the result of {name} has shape "
+                f"{type.shape} there. Pass an array of that shape."
             )
     return conjugated(leaves, trees.imaginary(tree))
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import DifferentiationError
-from ckad.place import at_place
 from ckad.trace.values.tracer import Tracer
 from ckad.transforms.call import Call, finished
 
@@ -62,18 +61,14 @@ def _differentiable(call: Call, argument: int) -> list[int]:
         if k < 0 or not types[k].is_float:
             found = call.arguments.leaves[leaf]
             kind = f"dtype {types[k].numpy}" if k >= 0 else type(found).__name__
-            raise DifferentiationError(
-                at_place(
-                    f"argument {argument} of {call.name} holds {kind}, which cannot be "
-                    f"differentiated by. {_remedy(found)}, or leave the argument out of argnums."
-                )
+            raise DifferentiationError.here(
+                f"argument {argument} of {call.name} holds {kind}, which cannot be "
+                f"differentiated by. {_remedy(found)}, or leave the argument out of argnums."
             )
     if not inputs:
-        raise DifferentiationError(
-            at_place(
-                f"argument {argument} of {call.name} holds no arrays, so there is nothing to "
-                "differentiate by. Pass an array, or leave the argument out of argnums."
-            )
+        raise DifferentiationError.here(
+            f"argument {argument} of {call.name} holds no arrays, so there is nothing to "
+            "differentiate by. Pass an array, or leave the argument out of argnums."
         )
     return inputs
 

@@ -11,7 +11,6 @@ from ckad.errors import DifferentiationError
 from ckad.loops.asked import Choice
 from ckad.loops.driver import Amount, Options
 from ckad.passes import pipeline
-from ckad.place import at_place
 from ckad.tape.tape import Tape
 from ckad.tape.types import Type
 from ckad.trace.values.tracer import Tracer
@@ -62,11 +61,9 @@ def linear_operator(
     from scipy.sparse.linalg import LinearOperator
 
     if isinstance(x, Tracer):
-        raise DifferentiationError(
-            at_place(
-                "linear_operator is for SciPy, which takes plain numbers, and its point is being "
-                "recorded. Use ckad.jvp and ckad.vjp, or make the operator outside."
-            )
+        raise DifferentiationError.here(
+            "linear_operator is for SciPy, which takes plain numbers, and its point is being "
+            "recorded. Use ckad.jvp and ckad.vjp, or make the operator outside."
         )
     x = np.array(x)
     options = Options(memory, schedule, engine, threads=threads)
@@ -107,10 +104,8 @@ class _Product(NamedTuple):
 def _real(columns: Any) -> np.ndarray:
     given = np.asarray(columns)
     if given.dtype.kind == "c":
-        raise DifferentiationError(
-            at_place(
-                "an operator of ckad.linear_operator is real; multiply real and imaginary parts."
-            )
+        raise DifferentiationError.here(
+            "an operator of ckad.linear_operator is real; multiply real and imaginary parts."
         )
     return given
 
@@ -121,11 +116,9 @@ def _first(fun: Callable[..., Any], x: np.ndarray, options: Options) -> tuple[_P
     types = call.tape.output_types
     if len(wrt) != 1 or len(types) != 1 or not types[0].is_float:
         shown = ", ".join(map(str, types))
-        raise DifferentiationError(
-            at_place(
-                f"{call.name} takes {len(wrt)} arrays and returns ({shown}); an operator is of one "
-                "real array and gives one. Join several with np.concatenate."
-            )
+        raise DifferentiationError.here(
+            f"{call.name} takes {len(wrt)} arrays and returns ({shown}); an operator is of one "
+            "real array and gives one. Join several with np.concatenate."
         )
     n = len(call.tape.inputs)
     forward = _Product(call, pipeline.pushforwards, (wrt, n, 1), call.tape.input_types[wrt[0]])
@@ -188,8 +181,8 @@ def gauss_newton(
     directions = match_tangents(call, tuple(tangents), list(layout.wrt))
     types = call.tape.output_types
     if not any(t.is_float for t in types):
-        raise DifferentiationError(
-            at_place(f"{call.name} returns no floats, so there is nothing to differentiate.")
+        raise DifferentiationError.here(
+            f"{call.name} returns no floats, so there is nothing to differentiate."
         )
     second = None if loss is None else _loss(call, loss)
     tape = call.made(pipeline.gauss_newton, layout.wrt, len(types), second)
@@ -203,11 +196,9 @@ def _loss(call: Call, loss: Callable[[Any], Any]) -> Tape:
     of, _, layout = Gradient(loss, 0, False, Options()).prepare((example,), {})
     fits = len(of.tape.inputs) == len(types) and all(t.is_float for t in types)
     if not fits or of.recording.captured:
-        raise DifferentiationError(
-            at_place(
-                f"the loss {of.name} takes {len(of.tape.inputs)} arrays; {call.name} returns "
-                f"{len(types)}, which all have to be floats. Bind what else it needs as constants."
-            )
+        raise DifferentiationError.here(
+            f"the loss {of.name} takes {len(of.tape.inputs)} arrays; {call.name} returns "
+            f"{len(types)}, which all have to be floats. Bind what else it needs as constants."
         )
     moving = tuple(moving_inputs(of))
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import TraceError
-from ckad.place import at_place
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.memory.storage import watch
 from ckad.trace.source import follow
@@ -53,11 +52,9 @@ class _Returning(Transformed):
 
 def _argument(function: _Returning, args: Sequence[Any], k: int) -> Any:
     if not -len(args) <= k < len(args):
-        raise TraceError(
-            at_place(
-                f"returns={function.returns} names argument {k} of {function.__name__}, but the "
-                f"call has {len(args)} positional arguments. Pass those to return by position."
-            )
+        raise TraceError.here(
+            f"returns={function.returns} names argument {k} of {function.__name__}, but the "
+            f"call has {len(args)} positional arguments. Pass those to return by position."
         )
     return args[k]
 
@@ -70,11 +67,9 @@ def write_back(returns: int | Sequence[int], args: Sequence[Any], result: Any) -
     new = result if alone else result[1]
     for target, source in zip(trees.flatten(own)[0], trees.flatten(new)[0], strict=True):
         if not isinstance(target, np.ndarray):
-            raise TraceError(
-                at_place(
-                    f"in_place writes into the caller's arrays, and an argument in "
-                    f"returns={returns} holds a {type(target).__name__}. Pass an array."
-                )
+            raise TraceError.here(
+                f"in_place writes into the caller's arrays, and an argument in "
+                f"returns={returns} holds a {type(target).__name__}. Pass an array."
             )
         np.copyto(target, source)
     return own if alone else (result[0], own)

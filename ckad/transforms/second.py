@@ -15,7 +15,6 @@ from ckad.loops.driver import Amount, Options
 from ckad.loops.progress import Shown
 from ckad.passes import pipeline
 from ckad.passes.pipeline import Pipeline, Positions
-from ckad.place import at_place
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
 from ckad.transforms.attempts import met_by_handlers
@@ -67,9 +66,7 @@ def jacobian(
     ((999, 1000), 1998)
     """
     if mode not in ("auto", "fwd", "rev"):
-        raise DifferentiationError(
-            at_place(f'mode={mode!r} is not known; use "auto", "fwd" or "rev".')
-        )
+        raise DifferentiationError.here(f'mode={mode!r} is not known; use "auto", "fwd" or "rev".')
 
     options = Options(memory, schedule, engine, threads=threads)
     argnums = plain_numbers(argnums)
@@ -174,38 +171,30 @@ def _gradient_by(fun: Any, args: Sequence[Any], at: int) -> int | None:
 
 def _position(argnums: Any, n_args: int) -> int:
     if not isinstance(argnums, int) or not -n_args <= argnums < n_args:
-        raise DifferentiationError(
-            at_place(
-                f"argnums={argnums!r} names no argument of this call, which has {n_args}. "
-                "Pass one int, and the argument by position."
-            )
+        raise DifferentiationError.here(
+            f"argnums={argnums!r} names no argument of this call, which has {n_args}. "
+            "Pass one int, and the argument by position."
         )
     return argnums % n_args
 
 
 def _array(x: Any, what: str) -> Any:
     if trees.is_complex(x):
-        raise DifferentiationError(
-            at_place(
-                f"{what} is complex; jacobian and hessian take and return real arrays. Take or "
-                "return the real and the imaginary part, or use ckad.vjp and ckad.jvp."
-            )
+        raise DifferentiationError.here(
+            f"{what} is complex; jacobian and hessian take and return real arrays. Take or "
+            "return the real and the imaginary part, or use ckad.vjp and ckad.jvp."
         )
     if trees.is_record(x):
-        raise DifferentiationError(
-            at_place(
-                f"{what} has named fields; jacobian and hessian take and return one array of "
-                "numbers. Pass a field, or use ckad.vjp and ckad.jvp."
-            )
+        raise DifferentiationError.here(
+            f"{what} has named fields; jacobian and hessian take and return one array of "
+            "numbers. Pass a field, or use ckad.vjp and ckad.jvp."
         )
     if isinstance(x, (Tracer, np.ndarray)):
         return x
     if not isinstance(x, (np.generic, float, int)):
-        raise DifferentiationError(
-            at_place(
-                f"{what} is a {type(x).__name__}; jacobian and hessian take and return one array. "
-                "Use ckad.vjp or ckad.jvp for several, or join them with np.concatenate."
-            )
+        raise DifferentiationError.here(
+            f"{what} is a {type(x).__name__}; jacobian and hessian take and return one array. "
+            "Use ckad.vjp or ckad.jvp for several, or join them with np.concatenate."
         )
     return np.asarray(x)
 

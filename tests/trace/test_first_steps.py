@@ -185,3 +185,60 @@ def test_a_file_gets_no_text_of_a_traced_value(tmp_path, capsys):
         ckad.grad(told)(np.ones(2))
     assert file.read_text() == "sum\n"
     assert capsys.readouterr().out == "<traced f64[]>\n"
+
+
+def of_what_a_dict_holds(x):
+    found = {}
+    for i in range(6):
+        z = found["a"] * x if "a" in found else x + 1.0
+        found["a"] = z * (i + 1)
+        if z > 2.5:
+            break
+    return found["a"]
+
+
+def of_a_name_bound_by_the_first(x):
+    for i in range(6):
+        t = t * x + i if i > 0 else x  # noqa: F821
+        if t > 2.2:
+            break
+    return t
+
+
+def of_a_tuple_that_grows(x):
+    y = (1.0,)
+    for _ in range(6):
+        y = (y[0] * x, x) if len(y) == 1 else (y[0] * x, y[1] + 1.0)
+        if x > 2:
+            break
+    return y[0] + y[-1]
+
+
+@pytest.mark.parametrize("x", [0.5, 1.1, 3.0])
+@pytest.mark.parametrize(
+    "program", [of_what_a_dict_holds, of_a_name_bound_by_the_first, of_a_tuple_that_grows]
+)
+def test_no_step_follows_a_first_one_that_leaves_the_loop(program, x):
+    """The first step is of another kind, and recorded alone."""
+    assert ckad.jit(program, engine="vm")(x) == pytest.approx(program(x), rel=1e-13)
+
+
+def doubled(x):
+    s = 0.0
+    for i in range(5):
+        s += x * i
+        i = 2 * i
+    return s * i
+
+
+def summed(x):
+    s = 0.0
+    for k in range(6):
+        s += k * x
+        k = k + s
+    return k
+
+
+@pytest.mark.parametrize("program", [doubled, summed])
+def test_a_target_that_the_body_binds_is_what_it_bound_last(program):
+    assert ckad.jit(program, engine="vm")(1.3) == pytest.approx(program(1.3), rel=1e-13)

@@ -184,6 +184,18 @@ def test_other_numbers_are_recorded_anew(f):
         assert by_p[0] == pytest.approx((f(p + h) - f(p - h)) / 2e-7, rel=1e-5, abs=1e-7)
 
 
+def test_one_of_two_arguments_with_another_number_is_recorded_anew():
+    def walk(a, b):
+        def onward(x, y):
+            return x * y if x + y > 3.0 else onward(x + 0.5 * a, 1.5 * y + 0.1) + x
+
+        return onward(a, b)
+
+    function = ckad.jit(walk, engine="vm")
+    for pair in ((0.3, 0.2), (0.3, 1.9), (1.9, 0.2), (2.9, 1.9)):
+        assert function(*pair) == pytest.approx(walk(*pair), rel=1e-14)
+
+
 def test_the_same_numbers_use_one_recording(monkeypatch):
     levels = []
 

@@ -1,4 +1,7 @@
-"""The native engine as the loop driver sees it."""
+"""The native engine as the loop driver sees it: ``load`` compiles a tape, `Loaded` runs it.
+
+`ckad/engines/engine.py` is the protocol; the vm has a module of the same name.
+"""
 
 from __future__ import annotations
 

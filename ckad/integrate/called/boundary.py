@@ -116,8 +116,8 @@ def _solve_bvp(
     if known is not None:
         return known
     if S is not None:
-        raise UnrecordableError(
-            at_place("solve_bvp with S= is not recorded. Begin the mesh a little off the origin.")
+        raise UnrecordableError.here(
+            "solve_bvp with S= is not recorded. Begin the mesh a little off the origin."
         )
     _warn()
     x, y = traced(x) * 1.0, traced(y) * 1.0

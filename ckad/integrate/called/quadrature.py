@@ -220,7 +220,7 @@ def _nquad(
     if found is not None:
         return found
     if full_output:
-        raise UnrecordableError(at_place("nquad(full_output=True) tells of steps; leave it out."))
+        raise UnrecordableError.here("nquad(full_output=True) tells of steps; leave it out.")
     followed, given = follow(func, often=True), () if args is None else _tuple(args)
     bounds = list(ranges)
     options = list(opts) if isinstance(opts, (list, tuple)) else [opts or {}] * len(bounds)
@@ -250,11 +250,9 @@ def _called(x: Any, *given: tuple[Any, ...]) -> Any:
 def _refuse_options(name: str, asked: dict[str, Any], taken: frozenset[str]) -> None:
     for option in asked.keys() - taken:
         if asked[option] is not None and asked[option] is not False:
-            raise UnrecordableError(
-                at_place(
-                    f"{name} with {option}= is not recorded. Write a weight into the function, and "
-                    "a sum of integrals between the points."
-                )
+            raise UnrecordableError.here(
+                f"{name} with {option}= is not recorded. Write a weight into the function, and "
+                "a sum of integrals between the points."
             )
 
 

@@ -58,8 +58,8 @@ def _solve_ivp(
     if found is not None:
         return found
     if isinstance(method, type) and getattr(scipy.integrate, name, None) is not method:
-        raise UnrecordableError(
-            at_place(f"method={name} is a class of its own, whose steps are not recorded.")
+        raise UnrecordableError.here(
+            f"method={name} is a class of its own, whose steps are not recorded."
         )
     if name == "LSODA":
         options = _of_bdf(options, traced(y0).size)
@@ -88,15 +88,13 @@ def _of_bdf(options: dict[str, Any], n: int) -> dict[str, Any]:
     """Options of LSODA as those of BDF."""
     lower, upper = options.pop("lband", None), options.pop("uband", None)
     if options.pop("min_step", 0.0):
-        raise UnrecordableError(
-            at_place("LSODA's min_step= is not recorded: its steps are those of BDF. Leave it out.")
+        raise UnrecordableError.here(
+            "LSODA's min_step= is not recorded: its steps are those of BDF. Leave it out."
         )
     if lower is not None or upper is not None:
         if options.pop("jac", None) is not None:
-            raise UnrecordableError(
-                at_place(
-                    "LSODA's jac= of diagonals is not recorded. Leave it out, or give all of it."
-                )
+            raise UnrecordableError.here(
+                "LSODA's jac= of diagonals is not recorded. Leave it out, or give all of it."
             )
         below = np.subtract.outer(np.arange(n), np.arange(n))
         options["jac_sparsity"] = (below <= (lower or 0)) & (-below <= (upper or 0))

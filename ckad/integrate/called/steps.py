@@ -83,11 +83,9 @@ def started(y: Any, scalar: type, by: Integrator) -> Any:
 
 
 def refuse(what: str, instead: str) -> Any:
-    raise UnrecordableError(
-        at_place(
-            f"{what} of scipy.integrate.ode is about steps in SciPy's own code, which are not "
-            f"recorded. {instead}"
-        )
+    raise UnrecordableError.here(
+        f"{what} of scipy.integrate.ode is about steps in SciPy's own code, which are not "
+        f"recorded. {instead}"
     )
 
 

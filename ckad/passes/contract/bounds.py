@@ -1,4 +1,8 @@
-"""The places between which a mask is true, where they are known."""
+"""The places between which a mask is true, for each row, where constants of the tape say them.
+
+`sums` hands these numbers to the products of ``rules/routines/bounded.py``; the segments of
+``vectorise`` ask for them, too.
+"""
 
 from __future__ import annotations
 

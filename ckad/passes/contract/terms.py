@@ -1,4 +1,7 @@
-"""A sum over one of three axes as terms: products of factors of at most two axes, under masks."""
+"""A sum over one of three axes as terms: products of factors of at most two axes, under masks.
+
+`Terms` walks from the row that is summed to its operands; `sums` makes a product of each term.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import CarryError, ConcreteValueError
-from ckad.place import at_place
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
@@ -27,8 +26,8 @@ def cond(
     if not isinstance(pred, Tracer):
         return run_side(true_fun if pred else false_fun, operands)
     if pred.shape:
-        raise ConcreteValueError(
-            at_place(f"the condition has shape {pred.shape}; pass a scalar, for example np.any(x).")
+        raise ConcreteValueError.here(
+            f"the condition has shape {pred.shape}; pass a scalar, for example np.any(x)."
         )
     leaves, tree = trees.flatten(operands)
     traced = [lift(x) for x in leaves]
@@ -69,19 +68,15 @@ def _record(fun: Callable[..., Any], tree: trees.Treedef, operands: Sequence[Tra
 
 def _check_sides(one: _Side, other: _Side) -> None:
     if one.tree != other.tree:
-        raise CarryError(
-            at_place(
-                f"the two sides of the branch return different structures, {one.tree} and "
-                f"{other.tree}. Return the same structure from both."
-            )
+        raise CarryError.here(
+            f"the two sides of the branch return different structures, {one.tree} and "
+            f"{other.tree}. Return the same structure from both."
         )
     for k, (a, b) in enumerate(zip(one.tape.output_types, other.tape.output_types, strict=True)):
         if a != b:
-            raise CarryError(
-                at_place(
-                    f"result {k} of the branch is {a} on the true side and {b} on the false side. "
-                    "Return the same shapes and dtypes from both (0.0 instead of 0)."
-                )
+            raise CarryError.here(
+                f"result {k} of the branch is {a} on the true side and {b} on the false side. "
+                "Return the same shapes and dtypes from both (0.0 instead of 0)."
             )
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import CarryError, ConcreteValueError, LengthError
-from ckad.place import at_place
 from ckad.tape.control import loop_attrs
 from ckad.tape.ops import Op
 from ckad.tape.types import DType, Type
@@ -30,15 +29,13 @@ def static_int(n: Any, what: str) -> int:
     try:
         return operator.index(n)
     except ConcreteValueError as error:
-        raise ConcreteValueError(
-            at_place(
-                f"{what} is a traced value; loops need their length as a Python int. Pass it to "
-                "the function as a Python int, or run the most steps and mask with np.where."
-            )
+        raise ConcreteValueError.here(
+            f"{what} is a traced value; loops need their length as a Python int. Pass it to "
+            "the function as a Python int, or run the most steps and mask with np.where."
         ) from error
     except TypeError:
-        raise LengthError(
-            at_place(f"{what}={n!r} is a {type(n).__name__}; pass a Python int.")
+        raise LengthError.here(
+            f"{what}={n!r} is a {type(n).__name__}; pass a Python int."
         ) from None
 
 
@@ -91,11 +88,9 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
 
 def _split_output(out: Any) -> tuple[Any, Any]:
     if not isinstance(out, tuple) or len(out) != 2:
-        raise CarryError(
-            at_place(
-                f"the step of ckad.scan returned {trees.describe(trees.flatten(out)[1])}; it has "
-                "to return (carry, y), with None for y if there is no output."
-            )
+        raise CarryError.here(
+            f"the step of ckad.scan returned {trees.describe(trees.flatten(out)[1])}; it has "
+            "to return (carry, y), with None for y if there is no output."
         )
     return out
 
@@ -114,50 +109,42 @@ def _common_length(xs: list[Tracer], length: int | None) -> int:
     if length is not None:
         length = static_int(length, "length")
         if length < 0:
-            raise LengthError(at_place(f"length={length} is negative; pass 0 or more steps."))
+            raise LengthError.here(f"length={length} is negative; pass 0 or more steps.")
     for x in xs:
         if not x.shape:
-            raise LengthError(
-                at_place(
-                    "xs holds a scalar, and scan runs over the first axis of its xs. "
-                    "Capture the scalar in the step instead."
-                )
+            raise LengthError.here(
+                "xs holds a scalar, and scan runs over the first axis of its xs. "
+                "Capture the scalar in the step instead."
             )
         if length is not None and x.shape[0] != length:
-            raise LengthError(
-                at_place(
-                    f"xs of length {x.shape[0]} in a loop of length {length}; give all xs the same "
-                    "first axis, and leave length= out."
-                )
+            raise LengthError.here(
+                f"xs of length {x.shape[0]} in a loop of length {length}; give all xs the same "
+                "first axis, and leave length= out."
             )
         length = x.shape[0]
     if length is not None and length > LONGEST:
-        raise LengthError(at_place(f"a loop of {length} steps; the most are {LONGEST}."))
+        raise LengthError.here(f"a loop of {length} steps; the most are {LONGEST}.")
     if length is None:
-        raise LengthError(at_place("scan without xs does not know its length; pass length=."))
+        raise LengthError.here("scan without xs does not know its length; pass length=.")
     return length
 
 
 def _carry_rows(init: list[Tracer], tree: trees.Treedef, out: Any) -> list[int]:
     leaves, out_tree = trees.flatten(out)
     if out_tree != tree:
-        raise CarryError(
-            at_place(
-                "the loop's carry changes its structure: it starts as "
-                f"{trees.describe(tree)} and the body returns {trees.describe(out_tree)}. "
-                "Return what the body received, updated, in the same order."
-            )
+        raise CarryError.here(
+            "the loop's carry changes its structure: it starts as "
+            f"{trees.describe(tree)} and the body returns {trees.describe(out_tree)}. "
+            "Return what the body received, updated, in the same order."
         )
     rows = []
     for k, (c, new) in enumerate(zip(init, map(lift, leaves), strict=True)):
         if new.type != c.type:
-            raise CarryError(
-                at_place(
-                    f"item {k} of the loop's carry changes from {c.type} to {new.type} in the "
-                    "body. Start the loop with an array of the shape and dtype that the body "
-                    "returns (0.0 instead of 0, np.float32(0) instead of 0.0), or convert with "
-                    ".astype."
-                )
+            raise CarryError.here(
+                f"item {k} of the loop's carry changes from {c.type} to {new.type} in the "
+                "body. Start the loop with an array of the shape and dtype that the body "
+                "returns (0.0 instead of 0, np.float32(0) instead of 0.0), or convert with "
+                ".astype."
             )
         rows.append(value(new))
     return rows

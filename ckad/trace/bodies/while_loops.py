@@ -7,7 +7,6 @@ from typing import Any
 
 from ckad import trees
 from ckad.errors import CarryError, ConcreteValueError
-from ckad.place import at_place
 from ckad.tape.control import UNBOUNDED, WHILE, loop_attrs
 from ckad.tape.ops import Op
 from ckad.tape.types import DType, Type
@@ -57,11 +56,9 @@ def _own(x: Tracer) -> Tracer:
 def _flag(condition: Any) -> int:
     flag = lift(condition)
     if flag.shape:
-        raise ConcreteValueError(
-            at_place(
-                f"the condition of ckad.while_loop has shape {flag.shape}; return a scalar, for "
-                "example np.any(x > tol)."
-            )
+        raise ConcreteValueError.here(
+            f"the condition of ckad.while_loop has shape {flag.shape}; return a scalar, for "
+            "example np.any(x > tol)."
         )
     return value(astype(flag, bool))
 
@@ -69,21 +66,17 @@ def _flag(condition: Any) -> int:
 def _new_rows(init: list[Tracer], tree: trees.Treedef, out: Any) -> list[int]:
     leaves, out_tree = trees.flatten(out)
     if out_tree != tree:
-        raise CarryError(
-            at_place(
-                "the state of ckad.while_loop changes its structure: it starts as "
-                f"{trees.describe(tree)} and the body returns {trees.describe(out_tree)}. "
-                "Return what the body received, updated, in the same order."
-            )
+        raise CarryError.here(
+            "the state of ckad.while_loop changes its structure: it starts as "
+            f"{trees.describe(tree)} and the body returns {trees.describe(out_tree)}. "
+            "Return what the body received, updated, in the same order."
         )
     new = [lift(x) for x in leaves]
     for k, (x, y) in enumerate(zip(init, new, strict=True)):
         if x.type != y.type:
-            raise CarryError(
-                at_place(
-                    f"item {k} of the state of ckad.while_loop changes from {x.type} to {y.type} "
-                    "in the body. Start with an array of the shape and dtype that the body "
-                    "returns (0.0 instead of 0), or convert with .astype."
-                )
+            raise CarryError.here(
+                f"item {k} of the state of ckad.while_loop changes from {x.type} to {y.type} "
+                "in the body. Start with an array of the shape and dtype that the body "
+                "returns (0.0 instead of 0), or convert with .astype."
             )
     return [value(y) for y in new]

@@ -65,11 +65,9 @@ def span_of(item: slice, n: Number) -> Span:
         start = _bound(item.start, n, last, -1, last)
         stop = _bound(item.stop, n, -1, -1, last)
         return Span(start, least_zero(minus(start, stop)), -1)
-    raise UnsupportedFunctionError(
-        at_place(
-            "a slice with computed bounds has a step other than 1 and -1. Use an index array, "
-            "x[i + 2 * np.arange(m)], or a loop over the elements."
-        )
+    raise UnsupportedFunctionError.here(
+        "a slice with computed bounds has a step other than 1 and -1. Use an index array, "
+        "x[i + 2 * np.arange(m)], or a loop over the elements."
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ckad.errors import CkadError, TraceError, UnrecordableError
-from ckad.place import at_place, user_place
+from ckad.place import user_place
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
@@ -190,11 +190,9 @@ def current() -> Trace:
     try:
         found: Trace = stack()[-1]
     except IndexError:
-        raise TraceError(
-            at_place(
-                "a traced value is used outside of the function that made it. "
-                "Return it from the function instead of keeping it in a variable outside."
-            )
+        raise TraceError.here(
+            "a traced value is used outside of the function that made it. "
+            "Return it from the function instead of keeping it in a variable outside."
         ) from None
     return found
 
@@ -264,7 +262,7 @@ def resumed(trace: Trace) -> Iterator[Trace]:
 def storage_in(trace: Trace | None, storage: Storage) -> Storage:
     """``storage`` as ``trace`` sees it."""
     if trace is None:
-        raise UnrecordableError(at_place(FOREIGN))
+        raise UnrecordableError.here(FOREIGN)
     if storage.trace is trace:
         return storage
     adopted = trace.adopted.get(id(storage.root))
@@ -278,12 +276,10 @@ def mark_place(trace: Trace) -> None:
     trace.builder.where = user_place()
     if trace.decides >= Given.DECISIONS and len(trace.builder.rows) > trace.most_as_run:
         most = trace.most_as_run
-        raise TooLong(at_place(f"the program has more than {most:,} operations as it runs."))
+        raise TooLong.here(f"the program has more than {most:,} operations as it runs.")
     if len(trace.builder.rows) > MOST_ROWS:
-        raise TraceError(
-            at_place(
-                f"the program has more than {MOST_ROWS:,} operations, one after the other. Loops "
-                "are recorded once where the source of their function can be read; in code that "
-                "was typed at Python's prompt or made by exec use ckad.fori_loop or ckad.scan."
-            )
+        raise TraceError.here(
+            f"the program has more than {MOST_ROWS:,} operations, one after the other. Loops "
+            "are recorded once where the source of their function can be read; in code that "
+            "was typed at Python's prompt or made by exec use ckad.fori_loop or ckad.scan."
         )

@@ -9,7 +9,7 @@ import threading
 from typing import Any
 
 from ckad.errors import AliasError
-from ckad.place import Source, at_place, user_place
+from ckad.place import Source, user_place
 from ckad.tape.types import Type
 from ckad.trace.memory.opened import is_open
 from ckad.trace.memory.views import Path
@@ -101,13 +101,11 @@ class Storage:
         """What a write raises into what was captured; the trace around may adopt the whole."""
         if self.trace.adopts:
             return Written(self.root, self.trace)
-        return AliasError(
-            at_place(
-                "a function that is recorded by itself, as a side of ckad.cond is or what is "
-                "derived, writes into an array from around it. Hand the array over and return it, "
-                "or write into a copy. A function that an implicit solver calls makes the array "
-                "itself, by np.zeros_like(y) for instance."
-            )
+        return AliasError.here(
+            "a function that is recorded by itself, as a side of ckad.cond is or what is derived, "
+            "writes into an array from around it. Hand the array over and return it, or write into "
+            "a copy. A function that an implicit solver calls makes the array itself, by "
+            "np.zeros_like(y) for instance."
         )
 
     def _is_gathered(self) -> bool:
@@ -122,11 +120,9 @@ class Storage:
         if self.read_only and not self._is_gathered():
             raise self.read_only_error()
         if self.shared is not None:
-            raise AliasError(
-                at_place(
-                    f"this array and {self.shared} may share memory in NumPy, so the effect of "
-                    "this write is not known. Write into a .copy(), or copy the other one first."
-                )
+            raise AliasError.here(
+                f"this array and {self.shared} may share memory in NumPy, so the effect of "
+                "this write is not known. Write into a .copy(), or copy the other one first."
             )
         for rival in [*self.root.rivals]:
             spoil(rival)
@@ -179,12 +175,10 @@ def restore_spoilt(count: int) -> list[Storage]:
 
 
 def spoilt_error(place: Source) -> AliasError:
-    return AliasError(
-        at_place(
-            "what this array holds is not known here. In NumPy it may be the memory that is "
-            f"written into at {place}, where a loop or branch may have bound a name to other "
-            "memory meanwhile. Make a copy of one of them before: b = a.copy()."
-        )
+    return AliasError.here(
+        "what this array holds is not known here. In NumPy it may be the memory that is "
+        f"written into at {place}, where a loop or branch may have bound a name to other "
+        "memory meanwhile. Make a copy of one of them before: b = a.copy()."
     )
 
 

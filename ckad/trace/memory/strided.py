@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ckad.errors import UnsupportedFunctionError
-from ckad.place import at_place
 from ckad.tape.builder import Builder
 from ckad.tape.types import c_strides
 
@@ -62,11 +61,9 @@ class StridedView(NamedTuple):
             return b.update(x, piece, attrs=(*cut.starts, *cut.steps))
         places = self.places()
         if len(np.unique(places)) < places.size:
-            raise UnsupportedFunctionError(
-                at_place(
-                    "a write through strides that show an element several times. Write into the "
-                    "array itself."
-                )
+            raise UnsupportedFunctionError.here(
+                "a write through strides that show an element several times. Write into the "
+                "array itself."
             )
         flat = b.reshape_to(x, (math.prod(shape),))
         return b.reshape_to(b.scatter(flat, b.const(places), y, attrs=(0, 1)), shape)

@@ -21,11 +21,9 @@ def _plain(x: Any, traced: bool = False) -> Any:
         return tuple(_plain(v, traced) for v in x)
     number = known(x) if is_traced(x) else x
     if number is None and not traced and x is not None:
-        raise ConcreteValueError(
-            at_place(
-                "the step of a grid is a traced value, so the number of points is not known while "
-                "the program is recorded. Pass Python numbers, or a number of points: 0:x:20j."
-            )
+        raise ConcreteValueError.here(
+            "the step of a grid is a traced value, so the number of points is not known while "
+            "the program is recorded. Pass Python numbers, or a number of points: 0:x:20j."
         )
     if number is None:
         return x

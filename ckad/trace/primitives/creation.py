@@ -89,11 +89,9 @@ def _numbers(args: Any, function: Any) -> Any:
         return type(args)([_numbers(x, function) for x in args])
     number = known(args) if isinstance(args, Tracer) else args
     if number is None:
-        raise ConcreteValueError(
-            at_place(
-                f"an argument of np.{function.__name__} is a traced value, and the shape of "
-                "the result depends on it. Pass Python numbers."
-            )
+        raise ConcreteValueError.here(
+            f"an argument of np.{function.__name__} is a traced value, and the shape of "
+            "the result depends on it. Pass Python numbers."
         )
     return number[()] if isinstance(args, Tracer) else number
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import UnsupportedFunctionError
-from ckad.place import at_place
 from ckad.rules import facts
 from ckad.tape.ops import Op
 from ckad.tape.types import DType
@@ -123,10 +122,8 @@ def refuse_options(ufunc: Any, options: dict[str, Any]) -> None:
     if options.get("order", "K") in ("K", "C"):
         unknown -= {"order"}
     if unknown:
-        raise UnsupportedFunctionError(
-            at_place(
-                f"ckad has no rule for np.{ufunc.__name__} with {min(unknown)}=. Leave it out."
-            )
+        raise UnsupportedFunctionError.here(
+            f"ckad has no rule for np.{ufunc.__name__} with {min(unknown)}=. Leave it out."
         )
 
 

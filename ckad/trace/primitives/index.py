@@ -267,15 +267,13 @@ def _masks_as_integers(index: list[Any]) -> list[Any]:
         if not _is_mask(item):
             out.append(item)
         elif isinstance(item, Tracer):
-            raise ConcreteValueError(
-                at_place(
-                    "a traced boolean array is used as an index, so the length of the result is "
-                    "not known while the program is recorded. Use np.where(mask, x, 0)."
-                )
+            raise ConcreteValueError.here(
+                "a traced boolean array is used as an index, so the length of the result is "
+                "not known while the program is recorded. Use np.where(mask, x, 0)."
             )
         elif not np.ndim(item):
-            raise UnsupportedFunctionError(
-                at_place(f"an array is indexed by {item}. Use an if, or a mask of its shape.")
+            raise UnsupportedFunctionError.here(
+                f"an array is indexed by {item}. Use an if, or a mask of its shape."
             )
         else:
             out.extend(np.nonzero(item))

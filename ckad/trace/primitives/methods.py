@@ -155,11 +155,9 @@ class Flat(Tracer):
     def all_items(self) -> Tracer:
         """The elements, which are taken once."""
         if self.is_begun or self.storage.trace is not current():
-            raise UnrecordableError(
-                at_place(
-                    "the iterator x.flat is run over again, or in a loop or branch that it was "
-                    "made outside of. Write x.flat there, or x.ravel(), an array."
-                )
+            raise UnrecordableError.here(
+                "the iterator x.flat is run over again, or in a loop or branch that it was "
+                "made outside of. Write x.flat there, or x.ravel(), an array."
             )
         self.is_begun = True
         return Tracer(self.storage, self.path)
@@ -183,8 +181,8 @@ class Flat(Tracer):
 
 def _next(iterator: Any, *default: Any) -> Any:
     if type(iterator) is Flat:
-        raise UnsupportedFunctionError(
-            at_place("next() of x.flat is not followed. Take its items by next(iter(x.flat)).")
+        raise UnsupportedFunctionError.here(
+            "next() of x.flat is not followed. Take its items by next(iter(x.flat))."
         )
     return next(iterator, *default)
 
@@ -208,11 +206,9 @@ def set_flat(x: Tracer, value: Any) -> None:
 
 def _of_bytes(reader: Any) -> Function:
     def refuse(*args: Any, **options: Any) -> NoReturn:
-        raise UnsupportedFunctionError(
-            at_place(
-                f"{reader.__name__}() looks at the bytes of an array, whose numbers are not known "
-                "while the program is recorded. Views show the same memory: x.reshape(-1), x[i:j]."
-            )
+        raise UnsupportedFunctionError.here(
+            f"{reader.__name__}() looks at the bytes of an array, whose numbers are not known "
+            "while the program is recorded. Views show the same memory: x.reshape(-1), x[i:j]."
         )
 
     return refuse

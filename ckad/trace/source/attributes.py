@@ -1,4 +1,8 @@
-"""``owner.name``, read, bound and deleted, by a statement or by ``getattr`` and its kin."""
+"""``owner.name``, read, bound and deleted, by a statement or by ``getattr`` and its kin.
+
+What an owner is decides who answers: an object of the user's by its class, a traced value by the
+table of functions, anything else by Python. Expressions and statements call this.
+"""
 
 from __future__ import annotations
 
@@ -78,11 +82,9 @@ def _missing(owner: Any, name: str) -> Exception:
     """What a traced number or array has not, and may have in Python."""
     kind = class_of(owner)
     _check_has(kind, name)
-    return UnsupportedFunctionError(
-        at_place(
-            f"ckad has no rule for .{name} of a traced {kind.__name__}. Write it with NumPy's "
-            "functions, or compute it outside of the differentiated function."
-        )
+    return UnsupportedFunctionError.here(
+        f"ckad has no rule for .{name} of a traced {kind.__name__}. Write it with NumPy's "
+        "functions, or compute it outside of the differentiated function."
     )
 
 
@@ -111,7 +113,7 @@ def _property_owner(owner: Tracer, name: str) -> Tracer:
         if not hasattr(np.ndarray, name):  # as of an array: a program may try it
             raise AttributeError(at_place(f"'numpy.ndarray' object has no attribute {name!r}"))
         message = f"the attribute {name!r} of a traced array cannot be set. Make a new array."
-        raise UnrecordableError(at_place(message))
+        raise UnrecordableError.here(message)
     return owner
 
 
@@ -159,11 +161,9 @@ _BY_NAME: Mapping[Any, Callable[..., Any]] = {
 def by_name(callee: Any, args: Sequence[Any]) -> Any:
     """``getattr(owner, name)`` and its kin; MISSING where something else is called."""
     if callee is object.__setattr__ and args and id(args[0]) not in ledger().made:
-        raise UnrecordableError(
-            at_place(
-                "object.__setattr__ binds an attribute of an object that was made outside of the "
-                "function, or of one of several. Write x.name = y, or make a new object."
-            )
+        raise UnrecordableError.here(
+            "object.__setattr__ binds an attribute of an object that was made outside of the "
+            "function, or of one of several. Write x.name = y, or make a new object."
         )
     if len(args) < 2 or type(args[1]) is not str or not is_in(callee, _BY_NAME):
         return MISSING

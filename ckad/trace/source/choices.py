@@ -19,7 +19,6 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import CarryError, ConcreteValueError
-from ckad.place import at_place
 from ckad.trace.primitives.short.ranges import shortened
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.names import instances
@@ -99,12 +98,10 @@ class Choice:
 
 
 def refuse() -> NoReturn:
-    raise ConcreteValueError(
-        at_place(
-            "which of several objects this is depends on a traced value, and what is asked of it "
-            "here is not looked up in each of them. Choose by if state is ...: and elif, and "
-            "compute in each branch."
-        )
+    raise ConcreteValueError.here(
+        "which of several objects this is depends on a traced value, and what is asked of it "
+        "here is not looked up in each of them. Choose by if state is ...: and elif, and "
+        "compute in each branch."
     )
 
 
@@ -247,11 +244,9 @@ def _unified_texts(x: Any, y: Any) -> tuple[Any, Any]:
 def _check_few(options: frozenset[int]) -> None:
     """What is asked of one of many objects is a long program."""
     if len(options) > _MOST:
-        raise CarryError(
-            at_place(
-                f"a name may show one of more than {_MOST} objects, and which depends on a traced "
-                "condition. Keep their numbers in arrays, and choose an index by np.argmin."
-            )
+        raise CarryError.here(
+            f"a name may show one of more than {_MOST} objects, and which depends on a traced "
+            "condition. Keep their numbers in arrays, and choose an index by np.argmin."
         )
 
 
@@ -279,12 +274,10 @@ def _check_lasting(x: Any, made: Container[int]) -> None:
     found = next((one for one in options if not is_word(one) and id(one) in made), None)
     if found is not None:
         kind = type(found).__name__
-        raise CarryError(
-            at_place(
-                f"a {kind} that is made in the body of a loop or branch is one of those that a "
-                "name may show after it. Make the objects before the loop, or make their class "
-                "a @dataclass, whose fields are followed one by one."
-            )
+        raise CarryError.here(
+            f"a {kind} that is made in the body of a loop or branch is one of those that a "
+            "name may show after it. Make the objects before the loop, or make their class "
+            "a @dataclass, whose fields are followed one by one."
         )
 
 

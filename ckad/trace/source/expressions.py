@@ -1,4 +1,7 @@
-"""Expressions, evaluated over tracers."""
+"""Expressions, evaluated over tracers: ``evaluate`` finds the function of a node in one table.
+
+A frame's names go in, values come out; operators, calls and attributes are modules of their own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The classes that traced values have in Python: what ``type`` and ``isinstance`` say of them."""
+"""The classes that traced values have in Python: what ``type`` and ``isinstance`` say of them.
+
+A traced scalar may be a Python number or one of NumPy's, or either by a condition: then the answer
+is a condition, too, or an error that says so.
+"""
 
 from __future__ import annotations
 
@@ -118,12 +122,10 @@ def _type(*args: Any, **options: Any) -> Any:
 
 def _refuse(classes: Collection[type]) -> NoReturn:
     names = sorted(kind.__name__ for kind in classes)
-    raise ConcreteValueError(
-        at_place(
-            f"the class of a value is asked for that is {' or '.join(names)}, and which of these "
-            "depends on a traced condition, or on the number of the step. Start with a value of "
-            "the class that it has later: 0.0 in place of 0, or float(x)."
-        )
+    raise ConcreteValueError.here(
+        f"the class of a value is asked for that is {' or '.join(names)}, and which of these "
+        "depends on a traced condition, or on the number of the step. Start with a value of "
+        "the class that it has later: 0.0 in place of 0, or float(x)."
     )
 
 

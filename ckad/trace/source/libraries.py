@@ -1,4 +1,7 @@
-"""Which modules are libraries, whose functions are called as they are."""
+"""Which modules are libraries, whose functions are called as they are, and not read.
+
+The names of their modules say so. Of what Numba has compiled the Python function is read.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``match``: each case is a test, and what follows is the other side of it."""
+"""``match``: each case is a test, and what follows is the other side of it.
+
+A pattern gives a condition and the names that it binds; a traced one makes a branch of the case.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ckad.errors import UnrecordableError
-from ckad.place import at_place
 from ckad.trace.dispatch import Traced
 from ckad.trace.source.actions import evaluate, run_block, tested
 from ckad.trace.source.choices import Choice
@@ -163,11 +165,9 @@ def _read(x: Any, name: str) -> Any:
 
 
 def _refuse(frame: Frame, x: Any, pattern: ast.pattern) -> NoReturn:
-    raise UnrecordableError(
-        at_place(
-            f"the pattern {ast.unparse(pattern)} of a match statement is not followed. Write if "
-            "and elif."
-        )
+    raise UnrecordableError.here(
+        f"the pattern {ast.unparse(pattern)} of a match statement is not followed. Write if "
+        "and elif."
     )
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import CkadError, UnrecordableError
-from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced
 from ckad.trace.memory.opened import making_text
@@ -377,11 +376,9 @@ def _contained(x: Any, y: Any, wanted: bool) -> Any:
     if not (holds_tracer(x) or holds_tracer(y)):
         return contained(y, x) is wanted
     if isinstance(y, Iterator):
-        raise UnrecordableError(
-            at_place(
-                "`in` takes items of an iterator up to the one that is equal, and which that is "
-                "depends on a traced value. Make a list of its items before: xs = list(...)."
-            )
+        raise UnrecordableError.here(
+            "`in` takes items of an iterator up to the one that is equal, and which that is "
+            "depends on a traced value. Make a list of its items before: xs = list(...)."
         )
     if isinstance(y, dict):
         y = list(y)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ckad.errors import ConcreteValueError, SkippedCallWarning
-from ckad.place import Source, at_place
+from ckad.place import Source
 
 #: By what traced values are told from others.
 _OF_TRACED = ("parts", "scalar", "storage")
@@ -62,7 +62,7 @@ class Skipped:
             "the recording: in a loop, or of traced values, nothing is known yet that it "
             "could show. Compute this outside of the transformed function."
         )
-        raise ConcreteValueError(at_place(self.why or left_out))
+        raise ConcreteValueError.here(self.why or left_out)
 
     __bool__ = __len__ = __iter__ = __index__ = __int__ = __float__ = __array__ = _refuse
     __contains__ = __complex__ = keys = _refuse

@@ -97,11 +97,9 @@ def returned_by(frame: Frame, flow: Flow | None) -> Any:
 def _or_nothing(frame: Frame, flow: Flow, value: Any) -> Any:
     """What a function returns that ends without a ``return`` on some path."""
     if type(value) in (Unclear, Choice) or can_be_chosen(value) or is_changeable(value):
-        raise CkadReturn(
-            at_place(
-                f"{frame.definition.name}() returns a value on one path and nothing on another, "
-                "and which one is taken depends on a traced value. Return a value on each path."
-            )
+        raise CkadReturn.here(
+            f"{frame.definition.name}() returns a value on one path and nothing on another, "
+            "and which one is taken depends on a traced value. Return a value on each path."
         )
     returns = flow.goes(Flow.RETURN)
     whole = or_none(value)
@@ -241,13 +239,11 @@ def _check_plain(owner: np.ndarray, traced: bool) -> None:
     """A plain array in a function that is run from source was made outside of it, or has texts."""
     if owner.dtype.kind in "US":
         msg = "the function writes into an array of texts. Write into a list, and make it of that."
-        raise UnrecordableError(at_place(msg))
+        raise UnrecordableError.here(msg)
     if traced or region() is not None:
-        raise UnrecordableError(
-            at_place(
-                "the function writes into an array that it did not get as an argument and did not "
-                "make itself. Pass it as an argument, or write into a copy: a = np.array(a)."
-            )
+        raise UnrecordableError.here(
+            "the function writes into an array that it did not get as an argument and did not "
+            "make itself. Pass it as an argument, or write into a copy: a = np.array(a)."
         )
 
 

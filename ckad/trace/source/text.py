@@ -16,7 +16,6 @@ from numbers import Number
 from typing import Any
 
 from ckad.errors import ConcreteValueError
-from ckad.place import at_place
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.closures import call_from_source
@@ -57,11 +56,9 @@ def check_read(callee: Any, args: Sequence[Any]) -> None:
 
 
 def _refuse(self: TracedText, *_: Any, **__: Any) -> Any:
-    raise ConcreteValueError(
-        at_place(
-            "the program looks into text that is made of traced values, which are not known while "
-            "it is recorded. Compare the numbers themselves; text of them can only be printed."
-        )
+    raise ConcreteValueError.here(
+        "the program looks into text that is made of traced values, which are not known while "
+        "it is recorded. Compare the numbers themselves; text of them can only be printed."
     )
 
 

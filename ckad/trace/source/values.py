@@ -77,7 +77,7 @@ def untranslated(function: Callable[..., Any], args: Sequence[Any], options: Any
         unbound = isinstance(function, MethodDescriptorType | WrapperDescriptorType)
         if unbound and args and isinstance(args[0], Array):
             said = f"of a traced value. Call it as a method: x.{function.__name__}(...)."
-            raise UnrecordableError(at_place(f"{function.__qualname__} {said}")) from error
+            raise UnrecordableError.here(f"{function.__qualname__} {said}") from error
         if not ConcreteValueError.told:
             raise
         raise ConcreteValueError(ConcreteValueError.told[0]) from error
@@ -136,12 +136,10 @@ def check_widths(given: Iterable[Any]) -> None:
 def _check_one_width(found: set[Any]) -> None:
     if len(found) > len({dtype.kind for dtype in found if dtype}):
         names = " or ".join(sorted(map(str, found)))
-        raise ConcreteValueError(
-            at_place(
-                f"a value is computed in {names}, and which of these depends on a traced condition:"
-                " Python's numbers take the dtype of what they meet, NumPy's do not. Convert the "
-                "operand by float(x) or np.float64(x) before."
-            )
+        raise ConcreteValueError.here(
+            f"a value is computed in {names}, and which of these depends on a traced condition:"
+            " Python's numbers take the dtype of what they meet, NumPy's do not. Convert the "
+            "operand by float(x) or np.float64(x) before."
         )
 
 
@@ -163,13 +161,11 @@ _TRUTHS = frozenset({bool, np.bool_})
 
 def undecided_truth() -> NoReturn:
     """Python's True is the integer 1 where it is computed with, NumPy's is not."""
-    raise ConcreteValueError(
-        at_place(
-            "a truth value is computed with, or compared by `is`, that is Python's or NumPy's, "
-            "and which of these depends on a traced condition, or on the number of the step: "
-            "True + True is 2 or True, ~True is -2 or False. Start with a value of the class that "
-            "it has later: np.float64(x) in place of x; or write int(c), not c."
-        )
+    raise ConcreteValueError.here(
+        "a truth value is computed with, or compared by `is`, that is Python's or NumPy's, "
+        "and which of these depends on a traced condition, or on the number of the step: "
+        "True + True is 2 or True, ~True is -2 or False. Start with a value of the class that "
+        "it has later: np.float64(x) in place of x; or write int(c), not c."
     )
 
 
@@ -327,11 +323,9 @@ def slot_of(x: Any) -> Slot | None:
         return Slot(Type(_WEAK[type(x)], ()), True, True)
     if isinstance(x, (np.ndarray, np.number, np.bool_)):
         if x.dtype in SHORT:
-            raise DtypeError(
-                at_place(
-                    f"a loop or branch changes {x.dtype} numbers, which may wrap around, and ckad "
-                    "has none such. Convert them with .astype(np.int64) before."
-                )
+            raise DtypeError.here(
+                f"a loop or branch changes {x.dtype} numbers, which may wrap around, and ckad "
+                "has none such. Convert them with .astype(np.int64) before."
             )
         try:
             lead = lift(x)

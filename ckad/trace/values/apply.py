@@ -54,11 +54,9 @@ def tape_dtype(dtype: Any) -> Any:
     try:
         return dtype_of(dtype)
     except KeyError:
-        raise DtypeError(
-            at_place(
-                f"the result would have dtype {dtype}, which ckad does not compute with. "
-                "Convert the operands with .astype(np.float64) or .astype(np.int64)."
-            )
+        raise DtypeError.here(
+            f"the result would have dtype {dtype}, which ckad does not compute with. "
+            "Convert the operands with .astype(np.float64) or .astype(np.int64)."
         ) from None
 
 
@@ -161,11 +159,9 @@ def _number(x: int | float, dtype: DType) -> int:
     try:
         return current().builder.number(x, dtype)
     except OverflowError:
-        raise DtypeError(
-            at_place(
-                "a Python integer does not fit into the 64 bits that ckad computes with. Write it "
-                "as a float: 2.0**64 in place of 2**64."
-            )
+        raise DtypeError.here(
+            "a Python integer does not fit into the 64 bits that ckad computes with. Write it "
+            "as a float: 2.0**64 in place of 2**64."
         ) from None
 
 
@@ -240,11 +236,9 @@ def _converted(x: Any, dtype: np.dtype) -> Tracer:
 def store(out: Any, result: Tracer, casting: Casting = "same_kind") -> Tracer:
     """Write ``result`` into ``out`` by NumPy's rule ``casting`` and return ``out``."""
     if not isinstance(out, Tracer):
-        raise ConcreteValueError(
-            at_place(
-                "a traced value is written into a plain NumPy array. Make the array inside the "
-                "function with np.zeros_like(x) or np.zeros(n, like=x)."
-            )
+        raise ConcreteValueError.here(
+            "a traced value is written into a plain NumPy array. Make the array inside the "
+            "function with np.zeros_like(x) or np.zeros(n, like=x)."
         )
     check_cast(result, out, casting)
     if np.broadcast_shapes(result.shape, out.shape) != out.shape:
@@ -258,11 +252,9 @@ def store(out: Any, result: Tracer, casting: Casting = "same_kind") -> Tracer:
 
 def check_cast(result: Tracer, out: Tracer, casting: Casting) -> None:
     if not np.can_cast(result.dtype, out.dtype, casting):
-        raise DtypeError(
-            at_place(
-                f"cannot write {result.dtype} into an array of {out.dtype}: numbers would be lost. "
-                "Convert with .astype, or make the array a float array."
-            )
+        raise DtypeError.here(
+            f"cannot write {result.dtype} into an array of {out.dtype}: numbers would be lost. "
+            "Convert with .astype, or make the array a float array."
         )
 
 

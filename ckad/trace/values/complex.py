@@ -70,12 +70,10 @@ class ComplexTracer(Shaped):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         self.parts[0]._need_open_trace()
-        raise ConcreteValueError(
-            at_place(
-                "a traced complex value is turned into a plain NumPy array, written into one, or "
-                "used where ckad takes real values alone. Compute with its .real and .imag there; "
-                "make arrays to write into with np.zeros_like(z), of values with np.stack([...])."
-            )
+        raise ConcreteValueError.here(
+            "a traced complex value is turned into a plain NumPy array, written into one, or "
+            "used where ckad takes real values alone. Compute with its .real and .imag there; "
+            "make arrays to write into with np.zeros_like(z), of values with np.stack([...])."
         )
 
     # --- numbers are not known -----------------------------------------------------------------
@@ -141,11 +139,9 @@ def part_type(dtype: Any) -> np.dtype:
     if whole.kind != "c":
         return whole
     if whole not in _PART:
-        raise DtypeError(
-            at_place(
-                f"dtype {whole} is not supported; ckad computes with complex128 and complex64. "
-                "Convert the array with .astype(np.complex128)."
-            )
+        raise DtypeError.here(
+            f"dtype {whole} is not supported; ckad computes with complex128 and complex64. "
+            "Convert the array with .astype(np.complex128)."
         )
     return _PART[whole]
 

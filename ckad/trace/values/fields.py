@@ -15,7 +15,6 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import ConcreteValueError, UnrecordableError
-from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced
 from ckad.trace.values.array import Shaped
@@ -86,24 +85,22 @@ class Fields(Shaped):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (self.record.has_attributes and name in self.names):
-            raise UnrecordableError(
-                at_place(f"the attribute {name!r} of a traced array cannot be set. Make a new one.")
+            raise UnrecordableError.here(
+                f"the attribute {name!r} of a traced array cannot be set. Make a new one."
             )
         self[name] = value
 
     # --- numbers are not known -----------------------------------------------------------------
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        raise ConcreteValueError(
-            at_place(
-                "a traced array with named fields is turned into a plain one, or written into one. "
-                "Make the array inside of the function, with np.zeros(n, dtype=...)."
-            )
+        raise ConcreteValueError.here(
+            "a traced array with named fields is turned into a plain one, or written into one. "
+            "Make the array inside of the function, with np.zeros(n, dtype=...)."
         )
 
     def __bool__(self) -> NoReturn:
-        raise ConcreteValueError(
-            at_place("a condition depends on an array with named fields. Compare its fields.")
+        raise ConcreteValueError.here(
+            "a condition depends on an array with named fields. Compare its fields."
         )
 
     __hash__ = object.__hash__

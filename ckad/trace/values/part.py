@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ckad.errors import ConcreteValueError, UnknownLengthError
-from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.memory.opened import is_text
 from ckad.trace.values.array import Array
@@ -123,11 +122,9 @@ class Part(Array):
         n = self.shape[0]
         if isinstance(n, int):
             return n
-        raise ConcreteValueError(
-            at_place(
-                "len() of an array whose length is only known when the program runs. Use "
-                "x.shape[0], which is a traced integer."
-            )
+        raise ConcreteValueError.here(
+            "len() of an array whose length is only known when the program runs. Use "
+            "x.shape[0], which is a traced integer."
         )
 
     def __iter__(self) -> Iterator[Any]:
@@ -155,13 +152,11 @@ def as_python_int(x: Number) -> Number:
 
 
 def unsupported(what: str) -> NoReturn:
-    raise UnknownLengthError(
-        at_place(
-            f"{what} is not supported for an array whose length is only known when the program "
-            "runs: a slice with computed bounds, or the elements under a traced mask, x[mask]. "
-            "They can be combined element by element, reduced, and assigned where a mask is true. "
-            "Use a whole array and np.where with a mask, or a loop over the elements."
-        )
+    raise UnknownLengthError.here(
+        f"{what} is not supported for an array whose length is only known when the program "
+        "runs: a slice with computed bounds, or the elements under a traced mask, x[mask]. "
+        "They can be combined element by element, reduced, and assigned where a mask is true. "
+        "Use a whole array and np.where with a mask, or a loop over the elements."
     )
 
 

@@ -76,8 +76,8 @@ class Scattered(Array):
     tocsr = tocsc = tocoo = asformat = _same
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        raise ConcreteValueError(
-            at_place("a traced sparse matrix is turned into a plain array. Use A.toarray().")
+        raise ConcreteValueError.here(
+            "a traced sparse matrix is turned into a plain array. Use A.toarray()."
         )
 
     def __repr__(self) -> str:

@@ -14,7 +14,6 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import ConcreteValueError, DtypeError
-from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.memory.opened import is_text
 from ckad.trace.values.array import Shaped
@@ -69,12 +68,10 @@ class Short(Shaped):
         numbers = self.numbers._known() if isinstance(self.numbers, Tracer) else None
         if numbers is not None:
             return np.array(numbers).astype(self.dtype if dtype is None else dtype)
-        raise ConcreteValueError(
-            at_place(
-                f"a traced {self.dtype} value is turned into a plain NumPy array, or used where "
-                "ckad takes longer numbers alone. Convert it before, with .astype(np.int64) or "
-                ".astype(float)."
-            )
+        raise ConcreteValueError.here(
+            f"a traced {self.dtype} value is turned into a plain NumPy array, or used where "
+            "ckad takes longer numbers alone. Convert it before, with .astype(np.int64) or "
+            ".astype(float)."
         )
 
     def __bool__(self) -> bool:
@@ -128,9 +125,7 @@ def constant(x: Any) -> Short:
 
 
 def refuse_dtype(fact: str) -> NoReturn:
-    raise DtypeError(
-        at_place(
-            f"{fact}, which ckad does not compute with. "
-            "Convert the operands with .astype(np.float64) or .astype(np.int64)."
-        )
+    raise DtypeError.here(
+        f"{fact}, which ckad does not compute with. "
+        "Convert the operands with .astype(np.float64) or .astype(np.int64)."
     )

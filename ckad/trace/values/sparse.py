@@ -62,11 +62,9 @@ class Sparse(Array):
                 adopted = adopted or id(storage.root) in trace.adopted
                 trace = trace.parent
             if adopted or storage.row != row:
-                raise AliasError(
-                    at_place(
-                        "a sparse matrix was made of an array that is written into afterwards, "
-                        "and may share its memory. Make it of a copy, or make it again."
-                    )
+                raise AliasError.here(
+                    "a sparse matrix was made of an array that is written into afterwards, "
+                    "and may share its memory. Make it of a copy, or make it again."
                 )
         return self._numbers
 
@@ -127,12 +125,10 @@ class Sparse(Array):
 
     def _need_tidy(self, name: str) -> None:
         if self.pattern.loose and not (self.pattern.loose == UNSORTED and "nnz" in name):
-            raise UnsupportedFunctionError(
-                at_place(
-                    f".{name} of this sparse matrix: {self.pattern.loose}, and ckad keeps the "
-                    "elements by rows and columns, each once. Ask for it after "
-                    "A = A.tocsr(); A.sum_duplicates(), or make the matrix with sorted columns."
-                )
+            raise UnsupportedFunctionError.here(
+                f".{name} of this sparse matrix: {self.pattern.loose}, and ckad keeps the "
+                "elements by rows and columns, each once. Ask for it after "
+                "A = A.tocsr(); A.sum_duplicates(), or make the matrix with sorted columns."
             )
 
     def _only_for(self, name: str, *formats: str) -> None:
@@ -140,11 +136,9 @@ class Sparse(Array):
             raise AttributeError(f"{self.pattern.cls.__name__} has no attribute {name!r}")
         self._need_tidy(name)
         if self.format not in formats or not (self.pattern.ordered or self.format == "csc"):
-            raise UnsupportedFunctionError(
-                at_place(
-                    f".{name} of this sparse matrix would be in SciPy's order, and ckad keeps the "
-                    "elements by rows and columns. Ask a CSR matrix for it: A.tocsr()."
-                )
+            raise UnsupportedFunctionError.here(
+                f".{name} of this sparse matrix would be in SciPy's order, and ckad keeps the "
+                "elements by rows and columns. Ask a CSR matrix for it: A.tocsr()."
             )
 
     @property
@@ -161,11 +155,9 @@ class Sparse(Array):
 
     @data.setter
     def data(self, new: Any) -> None:
-        raise UnrecordableError(
-            at_place(
-                "the data of a traced sparse matrix cannot be set. Make a new one: "
-                "csr_matrix((data, A.indices, A.indptr), shape=A.shape)."
-            )
+        raise UnrecordableError.here(
+            "the data of a traced sparse matrix cannot be set. Make a new one: "
+            "csr_matrix((data, A.indices, A.indptr), shape=A.shape)."
         )
 
     @property
@@ -197,8 +189,8 @@ class Sparse(Array):
     # --- numbers are not known -----------------------------------------------------------------
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        raise ConcreteValueError(
-            at_place("a traced sparse matrix is turned into a plain array. Use A.toarray().")
+        raise ConcreteValueError.here(
+            "a traced sparse matrix is turned into a plain array. Use A.toarray()."
         )
 
     def __bool__(self) -> NoReturn:
@@ -251,8 +243,8 @@ class Dense(Array):
         return call(np.ravel, (self.numbers,), {})
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        raise ConcreteValueError(
-            at_place("a traced np.matrix is turned into a plain array. Use np.asarray(m) of it.")
+        raise ConcreteValueError.here(
+            "a traced np.matrix is turned into a plain array. Use np.asarray(m) of it."
         )
 
     def __bool__(self) -> bool:
@@ -265,11 +257,9 @@ class Dense(Array):
 
 
 def _refuse(name: str) -> NoReturn:
-    raise UnsupportedFunctionError(
-        at_place(
-            f"ckad has no rule for {name.replace('numpy', 'np', 1)} of sparse matrices. "
-            "docs/programs.md says what is done with them; A.toarray() is a dense one."
-        )
+    raise UnsupportedFunctionError.here(
+        f"ckad has no rule for {name.replace('numpy', 'np', 1)} of sparse matrices. "
+        "docs/programs.md says what is done with them; A.toarray() is a dense one."
     )
 
 

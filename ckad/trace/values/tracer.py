@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import ConcreteValueError, DtypeError, TraceError, UnrecordableError
-from ckad.place import at_place
 from ckad.tape.ops import Group
 from ckad.tape.types import Type, dtype_of
 from ckad.trace import dispatch
@@ -102,13 +101,11 @@ class Tracer(Shaped):
         numbers = self._known()
         if numbers is not None:
             return np.array(numbers, dtype)
-        raise ConcreteValueError(
-            at_place(
-                "a traced value is turned into a plain NumPy array, written into one, or used as "
-                "its index; its numbers are not known while the program is recorded. Make the "
-                "array with np.zeros_like(x), np.zeros(n, like=x) or np.stack([...]); read a plain "
-                "array a at a traced index by np.asarray(a, like=i)[i]."
-            )
+        raise ConcreteValueError.here(
+            "a traced value is turned into a plain NumPy array, written into one, or used as "
+            "its index; its numbers are not known while the program is recorded. Make the "
+            "array with np.zeros_like(x), np.zeros(n, like=x) or np.stack([...]); read a plain "
+            "array a at a traced index by np.asarray(a, like=i)[i]."
         )
 
     # --- numbers are not known -----------------------------------------------------------------
@@ -122,20 +119,18 @@ class Tracer(Shaped):
         numbers = self._known()
         if numbers is not None:
             return bool(numbers)
-        raise ConcreteValueError(
-            at_place(
-                "a Python condition (if, while, and, or, not, in, max, sorted) depends on a traced "
-                "value. Use np.where(condition, a, b), np.maximum or np.minimum, or "
-                "ckad.cond(condition, f, g, *operands); to stop a loop, run it for a fixed number "
-                "of steps."
-            )
+        raise ConcreteValueError.here(
+            "a Python condition (if, while, and, or, not, in, max, sorted) depends on a traced "
+            "value. Use np.where(condition, a, b), np.maximum or np.minimum, or "
+            "ckad.cond(condition, f, g, *operands); to stop a loop, run it for a fixed number "
+            "of steps."
         )
 
     def _need_open_trace(self) -> None:
         """Only while it is recorded is a tracer's number merely not known yet."""
         if not is_open(self.storage.trace):
             current()
-            raise UnrecordableError(at_place(FOREIGN))
+            raise UnrecordableError.here(FOREIGN)
 
     def _number(self, kind: str, in_text: Any = None) -> Any:
         """The number itself, if it depends on constants alone; what stands for it in a text."""
@@ -144,12 +139,10 @@ class Tracer(Shaped):
             return numbers
         if in_text is not None and is_text(self):
             return np.array(in_text)
-        raise ConcreteValueError(
-            at_place(
-                f"{kind} asks a traced value for its number, which is not known while the program "
-                "is recorded. Keep it as an array and use NumPy's functions; make arrays to write "
-                "into with np.zeros_like(x); pass numbers that shape the program as Python ints."
-            )
+        raise ConcreteValueError.here(
+            f"{kind} asks a traced value for its number, which is not known while the program "
+            "is recorded. Keep it as an array and use NumPy's functions; make arrays to write "
+            "into with np.zeros_like(x); pass numbers that shape the program as Python ints."
         )
 
     def __float__(self) -> float:
@@ -216,7 +209,7 @@ def localise(x: Tracer) -> Tracer:
 
 def _seen_from(trace: Trace | None, x: Tracer) -> Tracer:
     if trace is None:
-        raise UnrecordableError(at_place(FOREIGN))
+        raise UnrecordableError.here(FOREIGN)
     if x.storage.trace is trace:
         return x
     outer = _seen_from(trace.parent, x)
@@ -306,17 +299,13 @@ def lift(x: Any) -> Tracer:
 def concrete(x: Any) -> np.ndarray:
     """A plain array of an element type that ckad computes with (smaller integers become int64)."""
     if isinstance(x, (list, tuple)) and _holds_tracer(x):
-        raise ConcreteValueError(
-            at_place(
-                "a list holds traced values where NumPy expects an array. Use np.stack([...])."
-            )
+        raise ConcreteValueError.here(
+            "a list holds traced values where NumPy expects an array. Use np.stack([...])."
         )
     if isinstance(x, np.ndarray) and type(x) is not np.ndarray and _computes_by_itself(x):
-        raise TraceError(
-            at_place(
-                f"a {type(x).__name__} does not compute as an array does, and ckad computes with "
-                "arrays. Pass np.asarray(x) for a matrix, x.filled(...) for a masked array."
-            )
+        raise TraceError.here(
+            f"a {type(x).__name__} does not compute as an array does, and ckad computes with "
+            "arrays. Pass np.asarray(x) for a matrix, x.filled(...) for a masked array."
         )
     return known_dtype(np.asarray(x))
 
@@ -354,11 +343,9 @@ def known_dtype(array: np.ndarray) -> np.ndarray:
     except KeyError:
         if array.dtype.kind in "iu" and array.dtype != np.uint64:
             return array.astype(np.int64)
-        raise DtypeError(
-            at_place(
-                f"dtype {array.dtype} is not supported; ckad computes with float64, float32, int64 "
-                f"and bool. {_REMEDIES.get(array.dtype.kind, _CONVERT)}"
-            )
+        raise DtypeError.here(
+            f"dtype {array.dtype} is not supported; ckad computes with float64, float32, int64 "
+            f"and bool. {_REMEDIES.get(array.dtype.kind, _CONVERT)}"
         ) from None
     return array
 

@@ -155,11 +155,9 @@ def _blocks(source: Source, shape: tuple[int, ...], dtype: Any) -> Iterator[tupl
         last = min(first + at_once, shape[0])
         block = np.ascontiguousarray(source[first:last], dtype)
         if block.shape != (last - first, *shape[1:]):
-            raise TraceError(
-                at_place(
-                    f"a {type(source).__name__} says that its shape is {shape}, and "
-                    f"[{first}:{last}] of it has shape {block.shape}. Pass an array, or what gives "
-                    "the elements of its first axis when it is sliced."
-                )
+            raise TraceError.here(
+                f"a {type(source).__name__} says that its shape is {shape}, and "
+                f"[{first}:{last}] of it has shape {block.shape}. Pass an array, or what gives "
+                "the elements of its first axis when it is sliced."
             )
         yield first, block

@@ -13,7 +13,6 @@ import numpy as np
 
 from ckad.checkpoint.store.format.checksum import checksum_of
 from ckad.errors import DifferentiationError
-from ckad.place import at_place
 
 #: Bytes up to which an array is kept itself, which takes no longer than its checksum.
 KEPT = 1 << 14
@@ -30,12 +29,10 @@ def unchanged(name: str, arrays: Sequence[Any]) -> Callable[[], None]:
     def check() -> None:
         for x, contents in zip(own, before, strict=True):
             if _contents(x) != contents:
-                raise DifferentiationError(
-                    at_place(
-                        f"an array {x.dtype}{list(x.shape)} that was given to {name} has been "
-                        "written into since; its derivative is that at the numbers of then. Make "
-                        "another one of the numbers of now, or give a copy: x.copy()."
-                    )
+                raise DifferentiationError.here(
+                    f"an array {x.dtype}{list(x.shape)} that was given to {name} has been "
+                    "written into since; its derivative is that at the numbers of then. Make "
+                    "another one of the numbers of now, or give a copy: x.copy()."
                 )
 
     return check

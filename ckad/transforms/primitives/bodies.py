@@ -62,11 +62,9 @@ class Body:
             found = called(*args, **kwargs)
         except Exception as error:
             how = "shape=" if self.shape else "the function, called once on ones to see its result,"
-            raise TraceError(
-                at_place(
-                    f"the shape of {self.name} is not known: {how} raised {type(error).__name__}: "
-                    f"{error}. Give shape= a function that returns the shape for any numbers."
-                )
+            raise TraceError.here(
+                f"the shape of {self.name} is not known: {how} raised {type(error).__name__}: "
+                f"{error}. Give shape= a function that returns the shape for any numbers."
             ) from error
         return declared(self.name, found) if self.shape else results_of(self.name, found)
 
@@ -116,7 +114,7 @@ class CBody(Body):
     def __init__(self, address: int, text: str, shape: Any, name: str | None) -> None:
         self.declaration = parse(text)
         if shape is not None:
-            raise TraceError(at_place("the declaration says the shapes; leave shape= out."))
+            raise TraceError.here("the declaration says the shapes; leave shape= out.")
         super().__init__(address, None, name or self.declaration.name)
         self.address, self.doc = address, text
         self.kind = f"C, {text}"
@@ -165,18 +163,14 @@ class CBody(Body):
     def _check(self, p: Parameter, x: Any) -> None:
         array, element = np.asarray(x), C_TYPES[p.type][1] or np.int64
         if array.ndim != len(p.axes) or not np.can_cast(array.dtype, element, "safe"):
-            raise TraceError(
-                at_place(
-                    f"{self.name} gets {p.name} of {array.dtype} and shape {array.shape}; it is "
-                    f"declared as {p.type} of {len(p.axes)} axes. Convert it."
-                )
+            raise TraceError.here(
+                f"{self.name} gets {p.name} of {array.dtype} and shape {array.shape}; it is "
+                f"declared as {p.type} of {len(p.axes)} axes. Convert it."
             )
 
     def _differs(self, p: Parameter, x: Any, known: str) -> TracedShapeError:
-        return TracedShapeError(
-            at_place(
-                f"{self.name} gets {p.name} of shape {np.shape(x)}; the other arguments say {known}"
-            )
+        return TracedShapeError.here(
+            f"{self.name} gets {p.name} of shape {np.shape(x)}; the other arguments say {known}"
         )
 
     def compiled(
@@ -199,11 +193,9 @@ def declared(name: str, found: Any) -> Results:
     try:
         leaves = tuple(map(_declared, found if several else [found]))
     except (CkadError, TypeError, ValueError):
-        raise TraceError(
-            at_place(
-                f"shape= of {name} gives {found!r}; it is a shape, (shape, dtype), an array, or a "
-                "list of these."
-            )
+        raise TraceError.here(
+            f"shape= of {name} gives {found!r}; it is a shape, (shape, dtype), an array, or a "
+            "list of these."
         ) from None
     tree = trees.flatten(tuple(leaf.type.size for leaf in leaves) if several else 0)[1]
     return Results(tree, leaves)
@@ -237,17 +229,15 @@ def body_of(
     address = _address(function)
     if address is not None:
         if declaration is None:
-            raise TraceError(
-                at_place(
-                    "a C function needs its declaration: "
-                    "'void smooth(const double x[n], double out[n], int64_t n)'."
-                )
+            raise TraceError.here(
+                "a C function needs its declaration: "
+                "'void smooth(const double x[n], double out[n], int64_t n)'."
             )
         return CBody(address, declaration, shape, name)
     if not callable(function):
-        raise TraceError(at_place(f"a {type(function).__name__} is no function."))
+        raise TraceError.here(f"a {type(function).__name__} is no function.")
     if declaration is not None:
-        raise TraceError(at_place("a declaration is for a function in C; leave it out."))
+        raise TraceError.here("a declaration is for a function in C; leave it out.")
     kind = type(function)
     is_numba = kind.__module__.startswith("numba.") and hasattr(kind, "compile")
     return (NumbaBody if is_numba else Body)(function, shape, name)

@@ -14,7 +14,6 @@ from typing import Any
 
 from ckad import locks, trees
 from ckad.errors import DifferentiationError, TraceError
-from ckad.place import at_place
 from ckad.tape.routines import first_type, mark
 from ckad.trace.dispatch import Traced
 from ckad.trace.memory.context import Trace, current, mark_place, open_trace
@@ -59,11 +58,9 @@ class Custom:
             args, kwargs = found.args, found.kwargs
         fixed = tuple(args[k] for k in self.fixed)
         if any(isinstance(x, Traced) for x in trees.flatten(fixed)[0]):
-            raise DifferentiationError(
-                at_place(
-                    f"{self.name} gets a traced value as an argument of nondiff_argnums. These are "
-                    "known numbers, texts and functions; pass arrays as other arguments."
-                )
+            raise DifferentiationError.here(
+                f"{self.name} gets a traced value as an argument of nondiff_argnums. These are "
+                "known numbers, texts and functions; pass arrays as other arguments."
             )
         moving = tuple(x for k, x in enumerate(args) if k not in self.fixed)
         arguments = given(self.name, moving, kwargs)
@@ -103,7 +100,7 @@ class Custom:
         result = follow(self.function)(*self.together(fixed, args), **kwargs)
         found, tree = trees.flatten(result)
         if any(isinstance(x, Traced) and not isinstance(x, Tracer) for x in found):
-            raise TraceError(at_place(f"{self.name} returns an array whose size is not known."))
+            raise TraceError.here(f"{self.name} returns an array whose size is not known.")
         if any(trees.imaginary(tree)) or not any(isinstance(x, Tracer) for x in found):
             results_of(self.name, trees.unflatten(tree, [0.0 for _ in found]))
         forms = tuple(leaf_of(lift(x)) for x in found)
@@ -251,8 +248,8 @@ class custom_vjp(Custom):
 def pair(name: str, which: str, what: str, found: Any) -> Any:
     """What a rule returns, which is a pair; TraceError if it is not."""
     if type(found) not in (tuple, list) or len(found) != 2:
-        raise TraceError(
-            at_place(f"the {which} of {name} returns {type(found).__name__}; return {what}.")
+        raise TraceError.here(
+            f"the {which} of {name} returns {type(found).__name__}; return {what}."
         )
     return found
 

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckad.errors import TraceError
-from ckad.place import at_place
 
 #: The type in C, in ctypes, and of the elements of an array.
 C_TYPES: dict[str, tuple[Any, Any]] = {
@@ -113,9 +112,7 @@ def _length(text: str, axis: str) -> Length:
 
 
 def _wrong(text: str, why: str) -> TraceError:
-    return TraceError(
-        at_place(
-            f"'{text}' declares no C function that ckad can call: {why}. An example: "
-            "'void smooth(const double x[n], double out[n], int64_t n)'."
-        )
+    return TraceError.here(
+        f"'{text}' declares no C function that ckad can call: {why}. An example: "
+        "'void smooth(const double x[n], double out[n], int64_t n)'."
     )

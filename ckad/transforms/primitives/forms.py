@@ -9,7 +9,6 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import CkadError, TracedShapeError, TraceError
-from ckad.place import at_place
 from ckad.tape.builder import Builder
 from ckad.tape.types import DType, Type, type_of
 from ckad.trace.dispatch import Traced
@@ -64,20 +63,16 @@ def given(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments
     """Arguments taken apart; TraceError where a function cannot be told of them."""
     arguments = take_apart((args, kwargs))
     if any(trees.imaginary(arguments.treedef)):
-        raise TraceError(
-            at_place(
-                f"{name} gets a complex number, and its derivative rules are of real ones. Pass "
-                "the real and the imaginary part as two arrays."
-            )
+        raise TraceError.here(
+            f"{name} gets a complex number, and its derivative rules are of real ones. Pass "
+            "the real and the imaginary part as two arrays."
         )
     for leaf in arguments.leaves:
         if isinstance(leaf, Traced) and not isinstance(leaf, Tracer):
-            raise TraceError(
-                at_place(
-                    f"{name} gets a {type(leaf).__name__}, an array whose size or fields are only "
-                    "known when the program runs. Pass a whole array, and where its part ends as "
-                    "another argument."
-                )
+            raise TraceError.here(
+                f"{name} gets a {type(leaf).__name__}, an array whose size or fields are only "
+                "known when the program runs. Pass a whole array, and where its part ends as "
+                "another argument."
             )
     return arguments
 
@@ -89,11 +84,9 @@ def key_of(name: str, arguments: Arguments, leaves: Sequence[Leaf]) -> Hashable:
     try:
         hash(tuple(static))
     except TypeError as error:
-        raise TraceError(
-            at_place(
-                f"{name} gets an argument that is no array and cannot be a key: {error}. Pass "
-                "arrays, numbers, texts, functions, or tuples, lists and dicts of them."
-            )
+        raise TraceError.here(
+            f"{name} gets an argument that is no array and cannot be a key: {error}. Pass "
+            "arrays, numbers, texts, functions, or tuples, lists and dicts of them."
         ) from None
     return (
         arguments.treedef,
@@ -189,17 +182,15 @@ def results_of(name: str, result: Any) -> Results:
     values, tree = trees.flatten(result)
     if not values or any(trees.imaginary(tree)):
         what = "complex numbers" if values else "no array"
-        raise TraceError(
-            at_place(f"{name} returns {what}; ckad takes real arrays and numbers. Return these.")
+        raise TraceError.here(
+            f"{name} returns {what}; ckad takes real arrays and numbers. Return these."
         )
     try:
         return Results(tree, tuple(map(_result_leaf, values)))
     except (CkadError, TypeError, KeyError):
-        raise TraceError(
-            at_place(
-                f"{name} returns {', '.join(sorted({type(x).__name__ for x in values}))}; ckad "
-                "takes arrays of float64, float32, int64 and bool, and numbers. Return these."
-            )
+        raise TraceError.here(
+            f"{name} returns {', '.join(sorted({type(x).__name__ for x in values}))}; ckad "
+            "takes arrays of float64, float32, int64 and bool, and numbers. Return these."
         ) from None
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import DifferentiationError
-from ckad.place import at_place
 from ckad.tape.tape import Tape
 from ckad.trace import dispatch
 from ckad.trace.arrays import known, solution, stopping
@@ -89,8 +88,8 @@ def _options(method: str, bounds: Sequence[Any]) -> dict[str, Any]:
         if x is not None:
             numbers = known(x)
             if numbers is None:
-                raise DifferentiationError(
-                    at_place(f"{name} of {method} is computed by the program. Pass a known number.")
+                raise DifferentiationError.here(
+                    f"{name} of {method} is computed by the program. Pass a known number."
                 )
             found[name] = numbers.item()
     return found
@@ -99,11 +98,9 @@ def _options(method: str, bounds: Sequence[Any]) -> dict[str, Any]:
 def _transpose(a: Closed, parameters: Sequence[Any]) -> Product:
     tape = a.transposed()
     if tape is None:
-        raise DifferentiationError(
-            at_place(
-                "the function of a LinearOperator is not linear in the vector it gets, so that it "
-                "has no transpose."
-            )
+        raise DifferentiationError.here(
+            "the function of a LinearOperator is not linear in the vector it gets, so that it "
+            "has no transpose."
         )
     return lambda v: _applied(tape, v, parameters)
 

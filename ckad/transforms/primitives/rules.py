@@ -18,7 +18,7 @@ import numpy as np
 from ckad import trees
 from ckad.errors import DifferentiationError
 from ckad.passes import pipeline
-from ckad.place import Source, at_place
+from ckad.place import Source
 from ckad.rules.registry import Contribution, Tangents
 from ckad.tape.builder import Builder
 from ckad.tape.tape import Tape
@@ -206,7 +206,7 @@ class Derivatives:
         return -1
 
     def _error(self, place: Source | None, says: str) -> DifferentiationError:
-        return DifferentiationError(at_place(f"{self.name} {says}.", place))
+        return DifferentiationError.here(f"{self.name} {says}.", place)
 
     # --- the tapes -------------------------------------------------------------------------------
 

@@ -15,7 +15,6 @@ from ckad.engines.stops import Seen, Stops
 from ckad.errors import PlaceError
 from ckad.loops.driver import Options, run_to
 from ckad.passes.liveness import needed
-from ckad.place import at_place
 from ckad.tape.tape import Source, Tape
 from ckad.tracebacks import trimmed
 from ckad.transforms.call import Call
@@ -126,7 +125,7 @@ def debug(
     ]
     run_to(tape, stops, inputs)
     if not stops.seen:
-        raise PlaceError(at_place(_nothing(tape, place, steps, depths, reverse)))
+        raise PlaceError.here(_nothing(tape, place, steps, depths, reverse))
     return Stop(list(stops.seen.values()), reverse)
 
 
@@ -136,7 +135,7 @@ def _place(fun: Callable[..., Any], at: int | str) -> tuple[str, int]:
         return (code.co_filename if code else ""), at
     file, _, line = at.rpartition(":")
     if not file or not line.isdigit():
-        raise PlaceError(at_place(f'at={at!r}; pass the number of a line, or "file.py:17".'))
+        raise PlaceError.here(f'at={at!r}; pass the number of a line, or "file.py:17".')
     return file, int(line)
 
 

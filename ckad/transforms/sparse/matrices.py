@@ -14,7 +14,6 @@ from ckad.errors import DifferentiationError
 from ckad.loops.driver import Options
 from ckad.passes import pipeline
 from ckad.patterns import Pattern
-from ckad.place import at_place
 from ckad.trace.primitives import sparse as traced_sparse
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
@@ -71,22 +70,18 @@ def _by(call: Call, argument: int) -> tuple[int, ...]:
     types = call.tape.output_types
     if len(types) != 1 or not types[0].is_float:
         shown = ", ".join(map(str, types))
-        raise DifferentiationError(
-            at_place(
-                f"{call.name} returned ({shown}); a sparse Jacobian is that of one real array. "
-                "Return one array of floats, or join several with np.concatenate."
-            )
+        raise DifferentiationError.here(
+            f"{call.name} returned ({shown}); a sparse Jacobian is that of one real array. "
+            "Return one array of floats, or join several with np.concatenate."
         )
     return wrt
 
 
 def _single(call: Call, wrt: Sequence[int], argument: int) -> Any:
     if len(wrt) != 1:
-        raise DifferentiationError(
-            at_place(
-                f"argument {argument} of {call.name} holds {len(wrt)} arrays (a complex one counts "
-                "as two); a sparse derivative is by one real array. Join them with np.concatenate."
-            )
+        raise DifferentiationError.here(
+            f"argument {argument} of {call.name} holds {len(wrt)} arrays (a complex one counts "
+            "as two); a sparse derivative is by one real array. Join them with np.concatenate."
         )
     return call.tape.input_types[wrt[0]]
 
@@ -114,11 +109,9 @@ def given_pattern(sparsity: Any) -> Pattern:
         return sparsity.pattern
     matrix = sparsity if patterns.is_sparse(sparsity) else np.atleast_2d(np.asarray(sparsity))
     if len(matrix.shape) != 2 or getattr(matrix, "dtype", np.dtype(object)).kind not in "biuf":
-        raise DifferentiationError(
-            at_place(
-                f"sparsity= is {type(sparsity).__name__} of shape {np.shape(sparsity)}; pass a "
-                "matrix, dense or of scipy.sparse, that is not 0 where the derivative may be not."
-            )
+        raise DifferentiationError.here(
+            f"sparsity= is {type(sparsity).__name__} of shape {np.shape(sparsity)}; pass a "
+            "matrix, dense or of scipy.sparse, that is not 0 where the derivative may be not."
         )
     found = sparse.csr_array(matrix)
     found.sum_duplicates()
@@ -127,8 +120,8 @@ def given_pattern(sparsity: Any) -> Pattern:
 
 def _check_shape(given: Pattern | None, shape: tuple[int, int]) -> None:
     if given is not None and given.shape != shape:
-        raise DifferentiationError(
-            at_place(f"sparsity= has shape {given.shape}; the derivative has shape {shape}.")
+        raise DifferentiationError.here(
+            f"sparsity= has shape {given.shape}; the derivative has shape {shape}."
         )
 
 
@@ -162,7 +155,7 @@ def sparsity(fun: Callable[..., Any], argnums: int = 0, *, order: int = 1) -> Ca
     """
     argnums = plain_numbers(argnums)
     if order not in (1, 2):
-        raise DifferentiationError(at_place(f"order={order!r}; use 1 (Jacobian) or 2 (Hessian)."))
+        raise DifferentiationError.here(f"order={order!r}; use 1 (Jacobian) or 2 (Hessian).")
 
     @trimmed
     def found(*args: Any, **kwargs: Any) -> Sparsity:

@@ -12,7 +12,6 @@ from ckad.errors import DifferentiationError
 from ckad.passes import pipeline
 from ckad.passes.dependence import LARGEST, Columns, dependence, diagonals_of
 from ckad.patterns import Pattern
-from ckad.place import at_place
 from ckad.trace.values.tracer import Tracer
 from ckad.transforms.call import Call, also_cleared, remember
 from ckad.transforms.sparse.colouring import (
@@ -152,12 +151,10 @@ def _pattern(call: Call, found: Columns) -> Pattern:
     m, n = found.rows.shape
     shared = int(found.common.sum())
     if found.rows.nnz + shared * m > LARGEST:
-        raise DifferentiationError(
-            at_place(
-                f"a derivative of {call.name} with {m:,} rows and {n:,} columns is not sparse, as "
-                f"far as its program tells: {shared:,} columns have elements in every row. Pass "
-                "sparsity= if you know better, or use ckad.jvp, ckad.vjp or ckad.hvp."
-            )
+        raise DifferentiationError.here(
+            f"a derivative of {call.name} with {m:,} rows and {n:,} columns is not sparse, as "
+            f"far as its program tells: {shared:,} columns have elements in every row. Pass "
+            "sparsity= if you know better, or use ckad.jvp, ckad.vjp or ckad.hvp."
         )
     return _of(found.whole())
 

@@ -1,4 +1,7 @@
-"""An elementwise op on registers, by the emitters of its rule block."""
+"""An elementwise op on registers, by the emitters of its rule block.
+
+Rows in registers, nests and kernels come here with operands of one width, and get the result.
+"""
 
 from __future__ import annotations
 

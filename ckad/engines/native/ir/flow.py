@@ -1,4 +1,4 @@
-"""Loops and branches of LLVM IR."""
+"""Loops and branches of LLVM IR: the blocks and phis that every other writer of code needs."""
 
 from __future__ import annotations
 

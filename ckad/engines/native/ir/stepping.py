@@ -1,4 +1,7 @@
-"""Code that runs a body step after step."""
+"""Code that runs a body step after step, from a first one to a last one or until its guard fails.
+
+After chunks of steps it spends fuel, so that Python has its turn. Sweeps and plain loops use it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""One function of IR in the making, and what it can reach: state, memory, constants."""
+"""One function of IR in the making, and what it can reach: state, memory, constants.
+
+Writers of code are handed the `Unit`; `Buffer` is memory that it may use, counted by rows that name
+it.
+"""
 
 from __future__ import annotations
 

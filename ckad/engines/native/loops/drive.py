@@ -1,4 +1,7 @@
-"""Code that fetches the actions of a sweep, and stores and restores what is carried."""
+"""Code that fetches the actions of a sweep, and stores and restores what is carried.
+
+Actions lie in a table in memory, which Python fills; `sweep` has the function that each kind calls.
+"""
 
 from __future__ import annotations
 

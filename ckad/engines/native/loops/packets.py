@@ -1,4 +1,7 @@
-"""Values handed from one function to another through fixed places of the arena."""
+"""Values handed from one function to another through fixed places of the arena.
+
+A loop's functions read the same captured values: they are written once before the sweep.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The code of LOOP rows."""
+"""The code of LOOP rows, which nobody reverses: steps one after the other.
+
+The carry is in registers or in pools of buffers. What taped loops do alike stands here, too.
+"""
 
 from __future__ import annotations
 

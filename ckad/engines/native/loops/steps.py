@@ -1,4 +1,7 @@
-"""Functions of a sweep that run steps of a body."""
+"""Functions of a sweep that run steps of a body, one for each kind of action.
+
+They read the carry and the captured values from their places, and put what steps give there.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Where a nest is cut: boxes within which every index is one plain offset from the nest's own."""
+"""Where a nest is cut: boxes within which every index is one plain offset from the nest's own.
+
+`walk` raises `Split` at a border; the nest is cut there and walked again. `emit` writes a loop for
+each box, and a nest of too many boxes is not fused.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Arrays of which other rows are parts."""
+"""Arrays of which other rows are parts: what an UPDATE, a PAD or a CONCAT holds of its operands.
+
+`fusion` reads a part from the array that holds it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many bytes native code moves between memory and registers."""
+"""How many bytes native code moves between memory and registers, counted over nests and rows."""
 
 from __future__ import annotations
 

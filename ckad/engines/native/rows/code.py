@@ -1,4 +1,6 @@
-"""One tape as code in a function: the code of each nest, and of each row alone."""
+"""One tape as code in a function: the code of each nest, and of each row alone, in the order of
+`fusion`. `places` says where values are; the outputs are handed back to whoever wrote the function.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Where the values of one tape's rows are while its code is written: named, lent, freed."""
+"""Where the values of one tape's rows are while its code is written: named, lent, freed.
+
+A buffer is free after the last row that reads it; an output may be put where the caller wants it.
+"""
 
 from __future__ import annotations
 

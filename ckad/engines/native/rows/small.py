@@ -1,4 +1,4 @@
-"""Rows whose operands and results are small: they are computed in registers."""
+"""Rows whose operands and results are small: they are computed in registers, without memory."""
 
 from __future__ import annotations
 

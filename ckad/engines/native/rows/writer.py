@@ -1,4 +1,8 @@
-"""A program in the making: its module of IR, its memory, the cells of its state."""
+"""A program in the making: its module of IR, its memory, the cells of its state.
+
+All functions of a program share the `Writer`: it lends memory of the arena, numbers cells, and
+keeps what is known of taped loops.
+"""
 
 from __future__ import annotations
 

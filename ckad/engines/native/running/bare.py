@@ -1,4 +1,7 @@
-"""Programs for threads that Python does not know: what a run needs, but nothing that asks it."""
+"""Programs for threads that Python does not know: what a run needs, but nothing that asks it.
+
+`ckad.cfunc` hands their address to compiled code; all actions are in the table beforehand.
+"""
 
 from __future__ import annotations
 

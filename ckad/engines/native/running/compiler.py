@@ -1,4 +1,4 @@
-"""The native engine's programs: compiled, and kept on disk."""
+"""The native engine's programs: `ckad.machine.compiler` compiles them, and keeps them on disk."""
 
 from __future__ import annotations
 

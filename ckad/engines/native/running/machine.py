@@ -1,4 +1,7 @@
-"""Running a native program: addresses into its state, one call, results out."""
+"""Running a native program: addresses into its state, one call, results out.
+
+A `Runner` is a program with its schedules; each run borrows a `Workspace`, which has all memory.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""From a tape to a native program: its code, and what Python has to know to run it."""
+"""From a tape to a native program: its code, and what Python has to know to run it.
+
+Writes the IR of all its functions, or finds the object code on disk, with its `Facts` beside it.
+"""
 
 from __future__ import annotations
 

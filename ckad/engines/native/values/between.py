@@ -1,4 +1,8 @@
-"""Bounds that a program computes, as code: the places of an axis between them."""
+"""Bounds that a program computes, as code: the places of an axis between them.
+
+A tape's `Span` and the registers of its scalars go in; a first index and the one behind the last
+come out.
+"""
 
 from __future__ import annotations
 

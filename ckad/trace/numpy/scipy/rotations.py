@@ -23,7 +23,7 @@ _NEAR = 1e-7
 _REST = slice(0, 3)
 
 
-class Turns:
+class Rotations:
     """Rotations by quaternions [..., 4] of length one, the scalar last."""
 
     def __init__(self, quat: Any) -> None:
@@ -41,8 +41,8 @@ class Turns:
             raise TypeError(at_place("Single rotation has no len()."))
         return int(self.q.shape[0])
 
-    def __getitem__(self, index: Any) -> Turns:
-        return Turns(self.q[index])
+    def __getitem__(self, index: Any) -> Rotations:
+        return Rotations(self.q[index])
 
     def as_quat(self, canonical: bool = False, *, scalar_first: bool = False) -> Array:
         q = _canonical(self.q) if canonical else self.q
@@ -103,29 +103,29 @@ class Turns:
         m = np.swapaxes(m, -1, -2) if inverse else m
         return np.einsum("...ij,...j->...i", m, traced(vectors))
 
-    def inv(self) -> Turns:
-        return Turns(self.q * np.array([-1.0, -1.0, -1.0, 1.0]))
+    def inv(self) -> Rotations:
+        return Rotations(self.q * np.array([-1.0, -1.0, -1.0, 1.0]))
 
-    def __mul__(self, other: Any) -> Turns:
+    def __mul__(self, other: Any) -> Rotations:
         found = _turns(other)
-        return NotImplemented if found is None else Turns(_unit(_product(self.q, found)))
+        return NotImplemented if found is None else Rotations(_unit(_product(self.q, found)))
 
-    def __rmul__(self, other: Any) -> Turns:
+    def __rmul__(self, other: Any) -> Rotations:
         found = _turns(other)
-        return NotImplemented if found is None else Turns(_unit(_product(found, self.q)))
+        return NotImplemented if found is None else Rotations(_unit(_product(found, self.q)))
 
 
-trees.register(Turns, lambda x: ((x.q,), None, ("q",)), lambda _, q: _of_leaf(*q))
+trees.register(Rotations, lambda x: ((x.q,), None, ("q",)), lambda _, q: _of_leaf(*q))
 
 
 def _of_leaf(q: Any) -> Any:
-    found = object.__new__(Turns)
+    found = object.__new__(Rotations)
     found.q = q
     return found
 
 
 def _turns(x: Any) -> Any:
-    return x.q if type(x) is Turns else x.as_quat() if isinstance(x, Rotation) else None
+    return x.q if type(x) is Rotations else x.as_quat() if isinstance(x, Rotation) else None
 
 
 def _parts(q: Array) -> list[Array]:
@@ -168,13 +168,13 @@ def _wrapped(angle: Array) -> Array:
 
 
 @implements(Rotation.from_quat)
-def from_quat(quat: Any, *, scalar_first: bool = False) -> Turns:
+def from_quat(quat: Any, *, scalar_first: bool = False) -> Rotations:
     q = traced(quat) * 1.0
-    return Turns(_unit(np.roll(q, -1, -1) if scalar_first else q))
+    return Rotations(_unit(np.roll(q, -1, -1) if scalar_first else q))
 
 
 @implements(Rotation.from_rotvec)
-def from_rotvec(rotvec: Any, degrees: bool = False) -> Turns:
+def from_rotvec(rotvec: Any, degrees: bool = False) -> Rotations:
     v = traced(rotvec) * 1.0
     v = np.deg2rad(v) if degrees else v
     squares = np.sum(v * v, -1, keepdims=True)
@@ -182,11 +182,11 @@ def from_rotvec(rotvec: Any, degrees: bool = False) -> Turns:
     angle = np.sqrt(np.where(near, 1.0, squares))
     sine = np.where(near, 0.5 - squares / 48 + squares**2 / 3840, np.sin(angle / 2) / angle)
     cosine = np.where(near, 1 - squares / 8 + squares**2 / 384, np.cos(angle / 2))
-    return Turns(np.concatenate([sine * v, cosine], -1))
+    return Rotations(np.concatenate([sine * v, cosine], -1))
 
 
 @implements(Rotation.from_euler)
-def from_euler(seq: str, angles: Any, degrees: bool = False) -> Turns:
+def from_euler(seq: str, angles: Any, degrees: bool = False) -> Rotations:
     names = set(seq) <= {*"xyz"} or set(seq) <= {*"XYZ"}
     if not names or not 1 <= len(seq) <= 3:
         raise ValueError(at_place(f"Expected 1 to 3 axes of xyz or of XYZ, got {seq!r}"))
@@ -204,11 +204,11 @@ def from_euler(seq: str, angles: Any, degrees: bool = False) -> Turns:
             found = one
         else:
             found = _product(one, found) if seq.islower() else _product(found, one)
-    return Turns(found)
+    return Rotations(found)
 
 
 @implements(Rotation.from_matrix)
-def from_matrix(matrix: Any, *, assume_valid: bool = False) -> Turns:
+def from_matrix(matrix: Any, *, assume_valid: bool = False) -> Rotations:
     """That of the nearest rotation; NaN of a matrix without one."""
     m = traced(matrix) * 1.0
     m = np.where(np.linalg.det(m)[..., None, None] > 0, m, np.nan)
@@ -228,4 +228,4 @@ def from_matrix(matrix: Any, *, assume_valid: bool = False) -> Turns:
     q = choices[3]
     for k in range(3):
         q = np.where(np.equal(largest, k)[..., None], choices[k], q)
-    return Turns(_unit(q))
+    return Rotations(_unit(q))

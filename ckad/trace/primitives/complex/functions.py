@@ -102,11 +102,9 @@ def _use_part_type(function: Any, arguments: dict[str, Any], names: Sequence[str
         return
     numbers = [arguments[name] for name in names if name in arguments]
     if np.dtype(dtype).kind != "c" and any(map(holds_complex, numbers)):
-        raise DtypeError(
-            at_place(
-                f"np.{function.__name__} turns complex numbers into {np.dtype(dtype)}, which loses "
-                "the imaginary part. Take the real part first: np.real(z)."
-            )
+        raise DtypeError.here(
+            f"np.{function.__name__} turns complex numbers into {np.dtype(dtype)}, which loses "
+            "the imaginary part. Take the real part first: np.real(z)."
         )
     arguments["dtype"] = part_type(dtype)
 

@@ -138,15 +138,13 @@ def stored(out: Any, result: Any) -> Any:
         return result
     if not isinstance(out, ComplexTracer):
         if isinstance(out, Tracer) and isinstance(result, ComplexTracer):
-            raise DtypeError(
-                at_place(
-                    f"cannot write {result.dtype} into an array of {out.dtype}: the imaginary part "
-                    "would be lost. Make the array a complex one, or take result.real."
-                )
+            raise DtypeError.here(
+                f"cannot write {result.dtype} into an array of {out.dtype}: the imaginary part "
+                "would be lost. Make the array a complex one, or take result.real."
             )
         return store(out, result.real)
     if not np.can_cast(result.dtype, out.dtype, "same_kind"):
-        raise DtypeError(at_place(f"cannot write {result.dtype} into an array of {out.dtype}"))
+        raise DtypeError.here(f"cannot write {result.dtype} into an array of {out.dtype}")
     for part, half in zip(out.parts, [settled(x) for x in halves(result)], strict=True):
         if isinstance(part, Part):
             np.positive(half, out=part)  # type: ignore[call-overload]  # the stubs want an ndarray

@@ -157,8 +157,8 @@ def columns(rows: list[Any], x: Any) -> list[Any]:
 
 
 def _refuse(what: str) -> NoReturn:
-    raise UnsupportedFunctionError(
-        at_place(f"{what}, which has no meaning in NumPy or none in ckad. Name its fields.")
+    raise UnsupportedFunctionError.here(
+        f"{what}, which has no meaning in NumPy or none in ckad. Name its fields."
     )
 
 

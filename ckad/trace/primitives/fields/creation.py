@@ -10,7 +10,6 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import DtypeError
-from ckad.place import at_place
 from ckad.trace.dispatch import FIELDS, Traced, always, call, implements, put, reject
 from ckad.trace.values.fields import Fields
 
@@ -26,11 +25,9 @@ def of_type(
     for name in record.dtype.names or ():
         base, inner = record.dtype[name].subdtype or (record.dtype[name], ())
         if base.kind not in _NUMBERS and base.names is None:
-            raise DtypeError(
-                at_place(
-                    f"the field {name!r} holds {base}, and ckad computes with numbers. Leave it "
-                    "out of the array, and keep it in a list or an array of its own."
-                )
+            raise DtypeError.here(
+                f"the field {name!r} holds {base}, and ckad computes with numbers. Leave it "
+                "out of the array, and keep it in a list or an array of its own."
             )
         fields.append(make(name, base, inner))
     return Fields(record, tuple(fields))

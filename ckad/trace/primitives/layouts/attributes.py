@@ -25,11 +25,9 @@ def strides(x: Tracer) -> tuple[int, ...]:
 
 def _settled(found: Any, what: str) -> Any:
     if found is None:
-        raise UnsupportedFunctionError(
-            at_place(
-                f"the {what} of this array depend on how NumPy lays out the result of an operation "
-                "on transposed arrays, which is not known. Ask for those of a .copy()."
-            )
+        raise UnsupportedFunctionError.here(
+            f"the {what} of this array depend on how NumPy lays out the result of an operation "
+            "on transposed arrays, which is not known. Ask for those of a .copy()."
         )
     return found
 
@@ -96,11 +94,9 @@ def set_shape(x: Tracer, shape: Any) -> None:
 
 def _check_own(x: Tracer, shape: tuple[int, ...], other: str) -> None:
     if x.storage.trace is not current() and shape != x.shape:
-        raise UnrecordableError(
-            at_place(
-                "the body of a loop or branch sets the shape of an array from outside of it. Set "
-                f"it before, or bind a name to {other}."
-            )
+        raise UnrecordableError.here(
+            "the body of a loop or branch sets the shape of an array from outside of it. Set "
+            f"it before, or bind a name to {other}."
         )
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import DtypeError
-from ckad.place import at_place
 from ckad.rules import facts
 from ckad.trace import arrays
 from ckad.trace.dispatch import PART, cell, derives, implements, put, ufunc_cell
@@ -97,11 +96,9 @@ def written(result: Any, out: Any) -> Any:
     if out is None:
         return result
     if not np.can_cast(result.dtype, out.dtype, "same_kind"):
-        raise DtypeError(
-            at_place(
-                f"cannot write {result.dtype} into an array of {out.dtype}: numbers would be lost. "
-                "Convert with .astype, or make the array a float array."
-            )
+        raise DtypeError.here(
+            f"cannot write {result.dtype} into an array of {out.dtype}: numbers would be lost. "
+            "Convert with .astype, or make the array a float array."
         )
     write_part(out, result)
     return out

@@ -50,12 +50,10 @@ def _space(length: Number) -> int:
     """How many elements ``length`` can be at most."""
     most = at_most(length)
     if math.isinf(most) or most > LONGEST:
-        raise ConcreteValueError(
-            at_place(
-                "the length of a new array is a traced value, and no bound of it is known while "
-                "the program is recorded. Make the array as long as it can become, and use a "
-                "slice of it: np.zeros(most)[:k]."
-            )
+        raise ConcreteValueError.here(
+            "the length of a new array is a traced value, and no bound of it is known while "
+            "the program is recorded. Make the array as long as it can become, and use a "
+            "slice of it: np.zeros(most)[:k]."
         )
     return max(0, int(most))
 
@@ -93,11 +91,9 @@ def _of_floats(start: Any, stop: Any, step: Any, dtype: Any) -> Tracer:
     first, second = lift(start), np.add(start, step)
     count = known(astype(np.ceil(np.divide(np.subtract(stop, start), step)), np.int64))
     if count is None:
-        raise ConcreteValueError(
-            at_place(
-                "an argument of np.arange is a traced value, and the shape of the result depends "
-                "on it. Pass Python numbers."
-            )
+        raise ConcreteValueError.here(
+            "an argument of np.arange is a traced value, and the shape of the result depends "
+            "on it. Pass Python numbers."
         )
     places = np.arange(max(int(count), 0))
     found: Any = np.where(places == 1, second, first + places * np.subtract(second, first))
@@ -127,11 +123,9 @@ def _shortened(a: Any, new_shape: Any) -> Any:
     length, *others = new_shape if isinstance(new_shape, (tuple, list)) else (new_shape,)
     flat = np.ravel(lift(a))
     if others or at_most(number(length)) > flat.size:
-        raise ConcreteValueError(
-            at_place(
-                "the shape that np.resize is given is a traced value, and may be larger than the "
-                "array. Use a slice of the array: x[:k]."
-            )
+        raise ConcreteValueError.here(
+            "the shape that np.resize is given is a traced value, and may be larger than the "
+            "array. Use a slice of the array: x[:k]."
         )
     return flat[: least_zero(number(length))]
 

@@ -86,7 +86,7 @@ def _called(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, A
     if out is None:
         return result
     if not np.can_cast(dtype, out.dtype, "same_kind"):
-        raise DtypeError(at_place(f"cannot write {dtype} into an array of {out.dtype}"))
+        raise DtypeError.here(f"cannot write {dtype} into an array of {out.dtype}")
     _check_fits(result, out)
     out[...] = result
     return out
@@ -179,11 +179,9 @@ def _derived(key: Any) -> Callable[..., Any] | None:
 
 
 def _refuse(name: str) -> NoReturn:
-    raise UnsupportedFunctionError(
-        at_place(
-            f"ckad has no rule for {name.replace('numpy', 'np', 1)} of integers this short. "
-            "Convert them before, with .astype(np.int64)."
-        )
+    raise UnsupportedFunctionError.here(
+        f"ckad has no rule for {name.replace('numpy', 'np', 1)} of integers this short. "
+        "Convert them before, with .astype(np.int64)."
     )
 
 

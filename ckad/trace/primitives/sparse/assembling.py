@@ -16,7 +16,6 @@ from scipy import sparse
 from ckad import trees
 from ckad.errors import ConcreteValueError, UnsupportedFunctionError
 from ckad.patterns import UNSORTED, Pattern
-from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.dispatch import COMPLEX, PLAIN, SPARSE, call, put, reject
 from ckad.trace.memory.context import current
@@ -150,7 +149,7 @@ class Block(Array):
     shape = property(lambda self: self.dense.shape)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        raise ConcreteValueError(at_place("a part of a traced matrix is made a plain array."))
+        raise ConcreteValueError.here("a part of a traced matrix is made a plain array.")
 
     def _changed(self, function: Any, other: Any) -> Any:
         other = toarray(traced(other)) if is_matrix(other) else other
@@ -215,12 +214,10 @@ def check_writable(x: Any) -> None:
     if not isinstance(x, Editable):
         parts = _parts(x.numbers)
         if any(part.storage.trace is not current() for part in parts):
-            raise UnsupportedFunctionError(
-                at_place(
-                    "writing elements of a sparse matrix that was made outside of this loop or "
-                    "branch. Write into a LIL matrix, A = A.tolil(), before it, and turn it into "
-                    "CSR afterwards."
-                )
+            raise UnsupportedFunctionError.here(
+                "writing elements of a sparse matrix that was made outside of this loop or "
+                "branch. Write into a LIL matrix, A = A.tolil(), before it, and turn it into "
+                "CSR afterwards."
             )
 
 

@@ -113,6 +113,7 @@ def _joined(function: Any) -> Any:
     return join
 
 
+_function: Any
 for _function in (np.vstack, np.hstack, np.concatenate):
     put(_function, _joined(_function), SPARSE)
 
@@ -177,7 +178,6 @@ def _copied(x: Dense, *args: Any) -> Dense:
     return Dense(call(np.copy, (x.numbers,), {}))
 
 
-_function: Any
 for _function in (np.sum, np.mean, np.max, np.min, np.std, np.var):
     _of_its_own(_function, _reduced(_function))
 for _function in (np.linalg.norm, np.trace, np.outer, np.where):

@@ -21,13 +21,11 @@ _CLASSES = ("csr_", "csc_", "coo_")
 
 
 def unknown() -> ConcreteValueError:
-    return ConcreteValueError(
-        at_place(
-            "the places of a sparse matrix's elements are traced: which elements there are "
-            "is not known while the program is recorded. Make rows and columns of numbers "
-            "that depend on no argument; a matrix ((data, (rows, columns)), shape=(m, n)) at "
-            "computed places can be multiplied by arrays, summed, and turned into one (toarray)."
-        )
+    return ConcreteValueError.here(
+        "the places of a sparse matrix's elements are traced: which elements there are "
+        "is not known while the program is recorded. Make rows and columns of numbers "
+        "that depend on no argument; a matrix ((data, (rows, columns)), shape=(m, n)) at "
+        "computed places can be multiplied by arrays, summed, and turned into one (toarray)."
     )
 
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import CarryError
-from ckad.place import at_place
 from ckad.tape.control import COUNTED, UNGUARDED, WHILE
 from ckad.tape.types import Type
 from ckad.trace.memory.context import Trace
@@ -388,7 +387,7 @@ class Body:
     def _no_value(self, name: str) -> Unclear:
         said = f"the variable {name!r} is read after a loop whose steps bind it to values of "
         said += "different kinds, or to what cannot be recorded. Bind it after the loop."
-        return Unclear(CarryError(at_place(said)))
+        return Unclear(CarryError.here(said))
 
     def _inputs(self) -> list[int | Type]:
         """The step's number, the carry, the adopted storages, then what is captured."""

@@ -1,4 +1,8 @@
-"""Branches on traced conditions: both sides are recorded, what they change is merged."""
+"""Branches on traced conditions: both sides are recorded, what they change is merged.
+
+``branch`` is given two functions, records each in a trace of its own, and leaves a COND row, whose
+results are what names and arrays are bound to; `merging` makes it.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +95,7 @@ def _stop() -> NoReturn:
     """Both sides end with an error: nothing is run after them."""
     if region() is not None:
         raise Stops
-    raise RaisedError(at_place("the program raises an error on either side of a branch."))
+    raise RaisedError.here("the program raises an error on either side of a branch.")
 
 
 def run_on(flow: Flow | None, rest: Thunk, place: Hashable) -> Flow | None:

@@ -94,11 +94,9 @@ _UNBOUND = (UnboundLocalError, AttributeError)
 def _check_unasked() -> None:
     """Whether a handler of just that runs is not decided by what only the run has."""
     if may_be_caught(*_UNBOUND) and not may_be_caught(ArithmeticError):
-        raise ConcreteValueError(
-            at_place(
-                "a handler waits for a name that is not bound, and whether it is depends on traced "
-                "numbers. Bind it before, to None, and ask that."
-            )
+        raise ConcreteValueError.here(
+            "a handler waits for a name that is not bound, and whether it is depends on traced "
+            "numbers. Bind it before, to None, and ask that."
         )
 
 

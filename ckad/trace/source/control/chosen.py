@@ -1,4 +1,8 @@
-"""What is done with one of several objects, or at one of several places, that a number says."""
+"""What is done with one of several objects, or at one of several places, that a number says.
+
+`choices` says what a name may be. Here each of them is asked, written into or called, and the
+number selects among what that gives.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Arrays that a number stands for, where a function or an attribute would tell them from it."""
+"""Numbers that may have to be arrays: both compute alike, but ``shape`` and ``+=`` tell them apart.
+
+A value that is a number before a loop or on one side of a branch, and an array after it, is noted
+as such. Who asks for more than its elements gets an array, or an error that names the remedy.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ckad.errors import CarryError
-from ckad.place import at_place
 from ckad.trace.memory.context import Trace, current, resumed
 from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.control.checks import note_raise
@@ -93,12 +96,10 @@ def check_alone_in(x: Any, owner: Any, place: Any) -> None:
 
 
 def _refuse_shared(changed: str, other: str) -> NoReturn:
-    raise CarryError(
-        at_place(
-            f"{changed} is changed in place, and is an array or a number: {other} shows "
-            "the same and would change with it if it is an array alone. Which of these it is "
-            "depends on a traced condition. Write x = x + y, or start with an array."
-        )
+    raise CarryError.here(
+        f"{changed} is changed in place, and is an array or a number: {other} shows "
+        "the same and would change with it if it is an array alone. Which of these it is "
+        "depends on a traced condition. Write x = x + y, or start with an array."
     )
 
 
@@ -108,12 +109,10 @@ def _array(x: Any, how: str) -> Any:
     if not is_filled(x):
         return x
     if x.number is None:
-        raise CarryError(
-            at_place(
-                "a value is asked for its elements or its shape that is an array or a number, and "
-                f"which of these depends on a traced condition or the number of the step ({how})"
-                ". Start with an array: np.zeros_like(x), or np.full(n, number)."
-            )
+        raise CarryError.here(
+            "a value is asked for its elements or its shape that is an array or a number, and "
+            f"which of these depends on a traced condition or the number of the step ({how})"
+            ". Start with an array: np.zeros_like(x), or np.full(n, number)."
         )
     note_raise(x.number)
     return as_array(x)

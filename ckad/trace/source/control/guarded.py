@@ -1,7 +1,7 @@
-"""``try``: the path without an exception, and what Python itself raises while it is recorded;
-``assert`` and ``raise``.
+"""``try``, ``with``, ``assert`` and ``raise``.
 
-``with``: managers of the user, of generators, and those that Python enters.
+Of ``try`` the path without an exception is recorded, and those that Python itself raises while it
+is recorded are met by its handlers. Managers are the user's, those of generators, or Python's own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ckad.errors import CkadError, ConcreteValueError, RaisedError, UnrecordableError
-from ckad.place import at_place
 from ckad.trace.memory.context import current
 from ckad.trace.source.actions import assign, evaluate, run_block, tested
 from ckad.trace.source.choices import Choice
@@ -131,11 +130,9 @@ def _catching(*kinds: Any) -> Iterator[None]:
 def _check_floating() -> None:
     """NumPy's errors are not raised by numbers that only the run has."""
     if may_be_caught(FloatingPointError) and "raise" in np.geterr().values():
-        raise ConcreteValueError(
-            at_place(
-                "whether a FloatingPointError is raised and caught here depends on traced numbers. "
-                "Leave np.errstate or np.seterr out and test the numbers: np.isfinite(x)."
-            )
+        raise ConcreteValueError.here(
+            "whether a FloatingPointError is raised and caught here depends on traced numbers. "
+            "Leave np.errstate or np.seterr out and test the numbers: np.isfinite(x)."
         )
 
 
@@ -183,11 +180,9 @@ def _told(manager: Any, name: str, *args: Any) -> Any:
         return classes.invoke(manager, name, *args)
     for one in manager.objects:
         if classes.method(one, name) is None:
-            raise UnrecordableError(
-                at_place(
-                    f"which context manager is entered depends on a traced value, and {name} of "
-                    f"{type(one).__name__} is not run from source. Enter each under a condition."
-                )
+            raise UnrecordableError.here(
+                f"which context manager is entered depends on a traced value, and {name} of "
+                f"{type(one).__name__} is not run from source. Enter each under a condition."
             )
     return asked(manager, lambda known: classes.invoke(known, name, *args))
 
@@ -264,5 +259,5 @@ def _throw(error: Any) -> NoReturn:
         note_raise()
         raise Stops
     if isinstance(ledger().names[Ledger.CHECKS], Tracer):  # another one may come before
-        raise RaisedError(at_place("the program raises an error here, or before it comes here."))
+        raise RaisedError.here("the program raises an error here, or before it comes here.")
     raise error

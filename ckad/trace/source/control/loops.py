@@ -16,7 +16,7 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import CarryError, CkadError
-from ckad.place import at_place, call_site
+from ckad.place import call_site
 from ckad.tape.control import COUNTED, UNBOUNDED, UNGUARDED, WHILE, loop_attrs
 from ckad.tape.ops import Op
 from ckad.trace.memory.context import (
@@ -111,8 +111,8 @@ class StagedLoop:
                 self.found.remember(self.frame, self.around)
         if self.found.housing.error is not None:
             raise self.found.housing.error
-        raise CarryError(
-            at_place("the kinds of what this loop carries do not settle. Simplify its body.")
+        raise CarryError.here(
+            "the kinds of what this loop carries do not settle. Simplify its body."
         )
 
     def _start_over(self) -> None:

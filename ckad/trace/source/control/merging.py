@@ -1,4 +1,7 @@
-"""What both sides of a branch change, merged: the results of one COND row."""
+"""What both sides of a branch change, merged: the results of one COND row.
+
+A `Side` is what one recording has left; a `Merge` binds names and arrays to what holds either.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ from typing import Any, NamedTuple
 
 from ckad import trees
 from ckad.errors import CarryError, UnrecordableError
-from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.tape.types import Type
 from ckad.trace.memory.context import Trace, current, mark_place, resumed, storage_in
@@ -394,4 +396,4 @@ def _of_other_keys(said: str, one: Sequence[Any], other: Sequence[Any]) -> Uncle
 
 
 def _unmerged(what: str, remedy: str) -> Unclear:
-    return Unclear(CarryError(at_place(f"{what}, and the condition is traced. {remedy}")))
+    return Unclear(CarryError.here(f"{what}, and the condition is traced. {remedy}"))

@@ -1,5 +1,7 @@
-"""What was done with each loop of a program, for those who ask, and how long a program may become
-by loops that are written out."""
+"""What was done with each loop of a program, for `ckad.explain`; how long it may be written out.
+
+Recorders of loops call `note`; who asks has opened `noting`.
+"""
 
 from __future__ import annotations
 

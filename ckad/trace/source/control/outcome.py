@@ -1,4 +1,8 @@
-"""What names and lists show after a loop: which memory of NumPy the arrays of its last step are."""
+"""What names and lists show after a loop: which memory of NumPy the arrays of its last step are.
+
+A body's end (`Bound`) and what the loop began with go in. Views, lists and objects come out that
+show the loop's results as the last step has left them.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,6 @@ from itertools import chain, combinations
 from typing import Any, NamedTuple
 
 from ckad.errors import AliasError
-from ckad.place import at_place
 from ckad.tape.control import UNGUARDED
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage, are_one, link, may_be, spoil, spoilt_since
@@ -240,11 +243,9 @@ class Objects:
         other = self.copies.changed(changed)
         if other is not None:
             self._forget_first(other, started, copies)
-            raise AliasError(
-                at_place(
-                    f"the loop binds a name to a {type(other).__name__} that its body changes by "
-                    "another name. Which of them a step sees is not recorded. Bind a copy."
-                )
+            raise AliasError.here(
+                f"the loop binds a name to a {type(other).__name__} that its body changes by "
+                "another name. Which of them a step sees is not recorded. Bind a copy."
             )
 
     def _forget_first(
@@ -262,12 +263,10 @@ class Objects:
         """AliasError where another name may show a container that steps bind anew and change."""
         other = next(holders(self.copies.objects(copy.entered), key, self.loop.steps.node), None)
         if other is not None or self.copies.is_met(copy):
-            raise AliasError(
-                at_place(
-                    f"the loop binds a name to other {type(copy.entered).__name__}s and changes "
-                    f"them, and {repr(other) if other else 'another name'} may show one of these. "
-                    "Bind a copy."
-                )
+            raise AliasError.here(
+                f"the loop binds a name to other {type(copy.entered).__name__}s and changes "
+                f"them, and {repr(other) if other else 'another name'} may show one of these. "
+                "Bind a copy."
             )
 
     def _first(self, key: Key) -> Any:
@@ -311,18 +310,14 @@ def _stays(entered: Storage, bound: Iterable[Bound]) -> bool:
 
 
 def written_item() -> AliasError:
-    return AliasError(
-        at_place(
-            "a list gets an array that is written into later, which its item would show. Append a "
-            "copy: xs.append(u.copy())."
-        )
+    return AliasError.here(
+        "a list gets an array that is written into later, which its item would show. Append a "
+        "copy: xs.append(u.copy())."
     )
 
 
 def _aliased(name: str, other: str) -> AliasError:
-    return AliasError(
-        at_place(
-            f"the loop binds {name!r} to other arrays and writes into them, and {other!r} shows "
-            f"the memory that {name!r} starts with. Start with a copy: {name} = {name}.copy()."
-        )
+    return AliasError.here(
+        f"the loop binds {name!r} to other arrays and writes into them, and {other!r} shows "
+        f"the memory that {name!r} starts with. Start with a copy: {name} = {name}.copy()."
     )

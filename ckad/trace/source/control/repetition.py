@@ -153,13 +153,11 @@ class _For:
         """Record one step for all, or step by step what cannot be recorded so."""
         try:
             return self.staged()
-        except _PEELED as error:
-            if peels:
+        except (*_PEELED, *_WRITTEN_OUT) as error:
+            if peels and isinstance(error, _PEELED):
                 return self._peeled(error)
             if isinstance(error, UnboundLocalError):
                 raise
-            return self._written_out(error)
-        except _WRITTEN_OUT as error:
             return self._written_out(error)
 
     def staged(self) -> Flow | None:
@@ -314,16 +312,12 @@ class _While:
         """The steps from here on; ``first`` is the test, which may change what it looks at."""
         try:
             return self.staged(first)
-        except _PEELED as error:
+        except (*_PEELED, *_WRITTEN_OUT) as error:
             if first is not True:
                 raise
-            if peels:
+            if peels and isinstance(error, _PEELED):
                 return self._peeled()
             if isinstance(error, UnboundLocalError):
-                raise
-            return self._written_out(error)
-        except _WRITTEN_OUT as error:
-            if first is not True:
                 raise
             return self._written_out(error)
 

@@ -1,6 +1,7 @@
-"""What is found out before a loop is recorded, and made.
+"""What is found out before a loop is recorded: a step is tried, and whatever it does is undone.
 
-Whether a step computes with arrays is tried, and whatever it does is undone.
+The answer says whether the loop computes with arrays at all, and which arrays and lists its steps
+make longer; `repetition` decides by it.
 """
 
 from __future__ import annotations

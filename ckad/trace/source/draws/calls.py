@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from ckad.errors import UnrecordableError
-from ckad.place import at_place
 from ckad.trace.source.draws.distributions import draw_by_scipy
 from ckad.trace.source.draws.generators import MAKERS, Generator, drawing
 from ckad.trace.source.draws.noted import has_place, is_in_body, keep
@@ -57,11 +56,9 @@ def _made(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """A generator that each step makes anew from the same seed."""
     given = [x for x in (*args, *options.values()) if x is not None]
     if not given or holds_tracer(given):
-        raise UnrecordableError(
-            at_place(
-                "a loop or branch makes a random generator without a seed, or with one that "
-                "differs from step to step, and is recorded once for all its steps. Make the "
-                "generator before the loop, and draw from it at each step."
-            )
+        raise UnrecordableError.here(
+            "a loop or branch makes a random generator without a seed, or with one that "
+            "differs from step to step, and is recorded once for all its steps. Make the "
+            "generator before the loop, and draw from it at each step."
         )
     return made(callee(*args, **options))

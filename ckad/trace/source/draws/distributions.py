@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckad.errors import UnrecordableError
-from ckad.place import at_place
 from ckad.trace.source.draws.generators import GLOBAL, Generator
 from ckad.trace.source.draws.noted import has_place, is_in_body, keep
 from ckad.trace.source.draws.rules import drawn
@@ -54,12 +53,10 @@ def draw_by_scipy(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     if name == "multivariate_normal":
         return _multivariate(owner, *args, **options)
     if name not in _ONE_NUMBER:
-        raise UnrecordableError(
-            at_place(
-                f"{name}.rvs draws in a loop or branch, or by traced parameters, and only "
-                f"multivariate_normal and {', '.join(_ONE_NUMBER)} are recorded there. Draw by a "
-                "method of np.random.default_rng(seed)."
-            )
+        raise UnrecordableError.here(
+            f"{name}.rvs draws in a loop or branch, or by traced parameters, and only "
+            f"multivariate_normal and {', '.join(_ONE_NUMBER)} are recorded there. Draw by a "
+            "method of np.random.default_rng(seed)."
         )
     return _one_by_one(owner, _ONE_NUMBER[name], args, options)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckad.errors import UnrecordableError
-from ckad.place import Source, at_place
+from ckad.place import Source
 from ckad.tape.ops import Op
 from ckad.tape.types import Type, type_of
 from ckad.trace.memory.context import Trace
@@ -42,12 +42,10 @@ class Stack:
     def checked(self, numbers: np.ndarray, place: Source) -> np.ndarray:
         """What one step draws, which is of the kind of what the others do."""
         if numbers.dtype != self.dtype or numbers.shape != self.shape[self.n_loops :]:
-            raise UnrecordableError(
-                at_place(
-                    "the numbers that are drawn here are of another kind or shape from step to "
-                    "step of a loop that is recorded once. Draw the largest array, and use a part.",
-                    place,
-                )
+            raise UnrecordableError.here(
+                "the numbers that are drawn here are of another kind or shape from step to "
+                "step of a loop that is recorded once. Draw the largest array, and use a part.",
+                place,
             )
         return numbers
 

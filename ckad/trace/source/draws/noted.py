@@ -9,12 +9,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ckad.errors import UnrecordableError
-from ckad.place import at_place, user_place
+from ckad.place import user_place
 from ckad.trace.memory.context import Trace, current
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source.draws.events import Draw, Loop, Number, Sides, Stack
 from ckad.trace.source.draws.generators import Generator, restoring
-from ckad.trace.source.draws.replay import Replay, Undecided
+from ckad.trace.source.draws.replay import Replay, UndecidedDraw
 from ckad.trace.source.draws.streams import Stream, begin, stream_of, streamed
 from ckad.trace.source.names.frame import Region, depth_of, enclosing, region, undone_on_failure
 from ckad.trace.source.values import weakened
@@ -35,16 +35,14 @@ def draw(generator: Generator, name: str, args: Sequence[Any], options: dict[str
         keep(generator)
         return getattr(generator, name)(*args, **options)
     if any(body.is_trial for body in bodies):
-        raise UnrecordableError(at_place("random numbers are drawn in a step that is tried"))
+        raise UnrecordableError.here("random numbers are drawn in a step that is tried")
     made_at = depth_of(generator)
     if made_at == bodies[-1].depth:  # each step makes it anew
         return getattr(generator, name)(*args, **options)
     if made_at:
-        raise UnrecordableError(
-            at_place(
-                "a loop draws from a generator that a step of the loop around it makes. Make the "
-                "generator before both loops."
-            )
+        raise UnrecordableError.here(
+            "a loop draws from a generator that a step of the loop around it makes. Make the "
+            "generator before both loops."
         )
     return _noted(bodies, Draw(generator, name, tuple(args), options, user_place()))
 
@@ -53,11 +51,9 @@ def _check_solver(generator: Generator, bodies: Sequence[Region]) -> None:
     """A function that a solver calls is recorded for some of the calls, who knows how many."""
     for body in bodies:
         if body.solver and depth_of(generator) < body.depth:
-            raise UnrecordableError(
-                at_place(
-                    f"random numbers are drawn in a function that {body.solver} calls, and that is "
-                    "recorded for some of its calls. Draw an array before, and read it there."
-                )
+            raise UnrecordableError.here(
+                f"random numbers are drawn in a function that {body.solver} calls, and that is "
+                "recorded for some of its calls. Draw an array before, and read it there."
             )
 
 
@@ -107,11 +103,9 @@ def _numbers(one: Any, draw: Draw) -> np.ndarray:
     """What a call gives as an array."""
     items = np.asarray(one)
     if items.dtype.kind not in "fiub":
-        raise UnrecordableError(
-            at_place(
-                f"a loop or branch draws a {type(one).__name__} by {draw.name}, and is recorded "
-                "once for all its steps: what it draws can only be numbers. Draw indices."
-            )
+        raise UnrecordableError.here(
+            f"a loop or branch draws a {type(one).__name__} by {draw.name}, and is recorded "
+            "once for all its steps: what it draws can only be numbers. Draw indices."
         )
     return items
 
@@ -124,7 +118,7 @@ def _streamed(stream: Stream, draw: Draw) -> Any:
     try:
         found = streamed(stream, draw, one)
     except TypeError:
-        raise Undecided([draw]) from None
+        raise UndecidedDraw([draw]) from None
     return None if one is None else _as_drawn(value(found), one)
 
 
@@ -170,12 +164,12 @@ def note_sides(predicate: Tracer, sides: Sequence[tuple[Trace, Region]]) -> None
     number = Number(current(), value(predicate))
     found = Sides(number, [trace for trace, _ in sides], events)
     if outer is None:
-        _let_stream(Undecided([found]))
+        _let_stream(UndecidedDraw([found]))
     else:
         outer.draws.append(found)
 
 
-def _let_stream(error: Undecided) -> NoReturn:
+def _let_stream(error: UndecidedDraw) -> NoReturn:
     """Record again, with the states of generators as variables."""
     begin(error.generators, error)
     raise Uncounted from None
@@ -195,7 +189,7 @@ def drawn(loop: Loop | None) -> Iterator[None]:
     replay = Replay()
     try:
         replay.run(loop)
-    except Undecided as error:
+    except UndecidedDraw as error:
         _let_stream(error)
     try:
         _check_counts(loop, replay)

@@ -93,7 +93,7 @@ class Replay:
             args = [self._argument(x) for x in draw.args]
             options = {name: self._argument(x) for name, x in draw.options.items()}
         except Unknown:
-            raise Undecided([draw]) from None
+            raise UndecidedDraw([draw]) from None
         drawn = getattr(draw.generator, draw.name)(*args, **options)
         if draw.stack is not None and draw.row is not None:
             self.stacks[id(draw.stack)] = draw.stack
@@ -133,7 +133,7 @@ class Replay:
         try:
             number = self.number(body.trace, body.carried[0][0])
         except Unknown:
-            raise Undecided([loop]) from None
+            raise UndecidedDraw([loop]) from None
         return bool(number) if body.guard == WHILE else k < int(number)
 
     def _handed(self, body: Stepped, k: int) -> dict[int, Any]:
@@ -152,7 +152,7 @@ class Replay:
         try:
             verdict = bool(self.number(*sides.predicate))
         except Unknown:
-            raise Undecided([sides]) from None
+            raise UndecidedDraw([sides]) from None
         which = 0 if verdict else 1
         self._enter(sides.traces[which], {})
         for event in sides.events[which]:
@@ -227,7 +227,7 @@ class Replay:
         return found[0] if is_first else None
 
 
-class Undecided(UnrecordableError):
+class UndecidedDraw(UnrecordableError):
     """Whether or what is drawn depends on an argument: what first, and from which generators."""
 
     def __init__(self, events: Sequence[Event]) -> None:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckad.errors import UnrecordableError
-from ckad.place import at_place
 from ckad.trace.arrays import stopping
 from ckad.trace.memory.context import current
 from ckad.trace.source.draws.events import Number
@@ -108,12 +107,10 @@ def _items(name: str, args: Sequence[Any], options: dict[str, Any]) -> Any:
 
 
 def _refused(name: str) -> UnrecordableError:
-    return UnrecordableError(
-        at_place(
-            f"{name} draws random numbers whose distribution or number depends on a traced value "
-            "in a way that has no derivative, or is not known. Draw standard numbers "
-            "(standard_normal, random) and compute from them."
-        )
+    return UnrecordableError.here(
+        f"{name} draws random numbers whose distribution or number depends on a traced value "
+        "in a way that has no derivative, or is not known. Draw standard numbers "
+        "(standard_normal, random) and compute from them."
     )
 
 
@@ -191,11 +188,9 @@ def _multivariate(
 
 def _shuffle(generator: Generator, args: Sequence[Any], options: dict[str, Any]) -> None:
     if options or len(args) != 1 or not isinstance(args[0], Tracer):
-        raise UnrecordableError(
-            at_place(
-                "a list is shuffled in a loop or branch, which is recorded once for all its steps. "
-                "Shuffle an array, or draw a permutation of its length and index with it."
-            )
+        raise UnrecordableError.here(
+            "a list is shuffled in a loop or branch, which is recorded once for all its steps. "
+            "Shuffle an array, or draw a permutation of its length and index with it."
         )
     (x,) = args
     x[...] = x[draw(generator, "permutation", [len(x)], {})]
@@ -260,11 +255,9 @@ def _picked(items: Any, numbers: Any, is_item: bool = False) -> Any:
     if isinstance(numbers, (int, np.integer)) and not isinstance(items, Tracer):
         return items[numbers]
     if isinstance(items, str) or not all(slot_of(x) for x in items):
-        raise UnrecordableError(
-            at_place(
-                "a loop or branch chooses among items that are no numbers, and is recorded once "
-                "for all its steps. Choose a number, and compare it in an if."
-            )
+        raise UnrecordableError.here(
+            "a loop or branch chooses among items that are no numbers, and is recorded once "
+            "for all its steps. Choose a number, and compare it in an if."
         )
     if isinstance(items, range):
         items = list(items)

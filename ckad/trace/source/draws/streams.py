@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import CkadError, UnrecordableError
-from ckad.place import at_place
 from ckad.rules.routines.draws import (
     KINDS,
     encoded,
@@ -65,12 +64,10 @@ def stream_of(generator: Generator) -> Stream | None:
     outermost, *inner = ledgers()
     found = outermost.streams.get(id(generator))
     if found is not None and inner:
-        raise UnrecordableError(
-            at_place(
-                "random numbers are drawn in a function within the function that is recorded, from "
-                "a generator whose state depends on a traced value. Draw them outside of the inner "
-                "function, and pass them to it."
-            )
+        raise UnrecordableError.here(
+            "random numbers are drawn in a function within the function that is recorded, from "
+            "a generator whose state depends on a traced value. Draw them outside of the inner "
+            "function, and pass them to it."
         )
     assert found is None or isinstance(found, Stream)
     return found
@@ -79,12 +76,10 @@ def stream_of(generator: Generator) -> Stream | None:
 def check_unseen(given: Sequence[Any]) -> None:
     """Python must not be given a generator whose state it cannot know."""
     if ledger().streams and any(id(x) in ledger().streams for x in given):
-        raise UnrecordableError(
-            at_place(
-                "a function that draws by itself is given a random generator whose state depends "
-                "on a traced value, since that has decided what was drawn before. Give it a "
-                "generator of its own."
-            )
+        raise UnrecordableError.here(
+            "a function that draws by itself is given a random generator whose state depends "
+            "on a traced value, since that has decided what was drawn before. Give it a "
+            "generator of its own."
         )
 
 

@@ -53,12 +53,10 @@ def check_callable(callee: Any, args: Sequence[Any], options: dict[str, Any]) ->
         return None
     if isinstance(owner, np.ufunc) and (name != "at" or type(args[0]) is Tracer):
         return None  # its outer, reduce, accumulate and reduceat; at writes into its argument
-    raise UnrecordableError(
-        at_place(
-            f"the body of a loop or branch calls {_named(callee)}, and is recorded once for all "
-            "its steps: what the call gives or does at each of them is not known. Call it before "
-            "the loop (draw random numbers into an array, for example)."
-        )
+    raise UnrecordableError.here(
+        f"the body of a loop or branch calls {_named(callee)}, and is recorded once for all "
+        "its steps: what the call gives or does at each of them is not known. Call it before "
+        "the loop (draw random numbers into an array, for example)."
     )
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import UnsupportedFunctionError
-from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.arrays import traced
 from ckad.trace.source.libraries import generalized_function, plain_class, scalar_function
@@ -116,11 +115,9 @@ def thawed(callee: Any, args: Any, options: Any) -> Any:
         if made_of is not None:
             return getattr(made_of(owner.as_quat()), callee.__name__), args, options
     if type(owner).__module__.startswith("numba.experimental") and holds_tracer([*args]):
-        raise UnsupportedFunctionError(
-            at_place(
-                f"{callee.__name__} is a method of an object that Numba's class has made outside "
-                "of the function, and is given traced values. Make the object in the function."
-            )
+        raise UnsupportedFunctionError.here(
+            f"{callee.__name__} is a method of an object that Numba's class has made outside "
+            "of the function, and is given traced values. Make the object in the function."
         )
     if type(owner).__name__ not in _FROZEN or not holds_tracer([*args, *options.values()]):
         return callee, args, options

@@ -13,7 +13,6 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import UnrecordableError
-from ckad.place import at_place
 from ckad.trace.source.choices import Choice
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory import objects
@@ -56,11 +55,9 @@ def copied(callee: Any, args: Sequence[Any]) -> Any:
 
 def _check_one(x: Any) -> None:
     if type(x) is Choice and any(hasattr(known, "__dict__") for known in x.objects):
-        raise UnrecordableError(
-            at_place(
-                "a copy is made of one of several objects, and which that is depends on a loop or "
-                "a traced condition. Make a new object of what it holds."
-            )
+        raise UnrecordableError.here(
+            "a copy is made of one of several objects, and which that is depends on a loop or "
+            "a traced condition. Make a new object of what it holds."
         )
 
 

@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from ckad.errors import UnrecordableError
-from ckad.place import at_place, user_place
+from ckad.place import user_place
 from ckad.trace.source import effects
 from ckad.trace.source.libraries import is_of_library
 from ckad.trace.source.outside.clock import CLOCKS, TimeText, shows_time
@@ -80,7 +80,7 @@ def refusing(solver: Callable[..., Any], remedy: str) -> Callable[..., Any]:
         found = by_library(solver, *args, **options)
         if found is None:
             name = f"{'.'.join(solver.__module__.split('.')[:2])}.{solver.__name__}"
-            raise UnrecordableError(at_place(f"{name} is not recorded. {remedy}"))
+            raise UnrecordableError.here(f"{name} is not recorded. {remedy}")
         return found
 
     return instead

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ckad.errors import ConcreteValueError
-from ckad.place import at_place
 from ckad.trace.dispatch import is_always_called
 from ckad.trace.memory.context import current
 from ckad.trace.memory.opened import is_tracing
@@ -149,4 +148,4 @@ def _unknown(frame: Frame, name: str, before: Any, end: Any) -> Any:
         return entries_of(end.keys, values)
     if type(end) is type(before) is tuple and len(before) == len(end):
         return tuple(y if x is y else unknown for x, y in zip(before, end, strict=True))
-    return Unclear(ConcreteValueError(at_place(why)))
+    return Unclear(ConcreteValueError.here(why))

@@ -8,7 +8,7 @@ from typing import Any
 
 from ckad import trees
 from ckad.errors import UnrecordableError
-from ckad.place import at_place, running
+from ckad.place import running
 from ckad.trace.dispatch import Traced
 from ckad.trace.source.names.frame import Frame, Maybe, Unclear, region
 from ckad.trace.source.outside.watch import watch
@@ -51,8 +51,8 @@ def _exec(text: Any, *namespaces: Any) -> None:
 
 
 def _refused(what: str) -> UnrecordableError:
-    return UnrecordableError(
-        at_place(f"{what} is not followed. Write the names and the expression themselves.")
+    return UnrecordableError.here(
+        f"{what} is not followed. Write the names and the expression themselves."
     )
 
 

@@ -68,12 +68,10 @@ class Settled:
         return _settled(self._inner[_numbers(index)], self._name)
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise UnsupportedFunctionError(
-            at_place(
-                f"what {self._name} computes in floats is used here, and ckad has no rule for it; "
-                "only integers come out of such a function. Write it with functions that "
-                "docs/numpy.md lists."
-            )
+        raise UnsupportedFunctionError.here(
+            f"what {self._name} computes in floats is used here, and ckad has no rule for it; "
+            "only integers come out of such a function. Write it with functions that "
+            "docs/numpy.md lists."
         )
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
@@ -120,11 +118,9 @@ def _run(function: Callable[..., Any], name: str, *args: Any, **options: Any) ->
     before = _bytes_of(given)
     found = function(*given[0], **given[1])
     if _bytes_of(given) != before:
-        raise UnsupportedFunctionError(
-            at_place(
-                f"{name} writes into an array that it is given, and ckad has no rule for it. Write "
-                "it with functions that docs/numpy.md lists."
-            )
+        raise UnsupportedFunctionError.here(
+            f"{name} writes into an array that it is given, and ckad has no rule for it. Write "
+            "it with functions that docs/numpy.md lists."
         )
     return _settled(found, name, args)
 
@@ -138,10 +134,8 @@ def _numbers(x: Any) -> Any:
     if isinstance(x, Tracer):
         found = known_as_run(x)
         if found is None:
-            raise UnsupportedFunctionError(
-                at_place(
-                    "a function that ckad has no rule for is given what steps of a loop change."
-                )
+            raise UnsupportedFunctionError.here(
+                "a function that ckad has no rule for is given what steps of a loop change."
             )
         return found.copy()[()]  # it may be written into
     if isinstance(x, Settled):

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, ClassVar, NoReturn
 
 from ckad.errors import CkadError, UnrecordableError
-from ckad.place import Source, at_place, user_place
+from ckad.place import Source, user_place
 from ckad.trace.source.memory.rows.kinds import Kind, kind_of_all
 from ckad.trace.source.memory.rows.numbered import Rows, entries_of
 from ckad.trace.source.memory.rows.stacks import Stack
@@ -377,12 +377,10 @@ def _visit(value: Any, note: Callable[[Any], Any], depth: int = _DEEPEST) -> Non
 
 
 def changes_length(kind: str) -> UnrecordableError:
-    return UnrecordableError(
-        at_place(
-            f"the loop reads a {kind} whose length or keys its steps change, and is recorded once "
-            "for all of them. Write into an array made before it: history = np.zeros((n, "
-            "*x.shape)), and in the loop history[k] = x."
-        )
+    return UnrecordableError.here(
+        f"the loop reads a {kind} whose length or keys its steps change, and is recorded once "
+        "for all of them. Write into an array made before it: history = np.zeros((n, "
+        "*x.shape)), and in the loop history[k] = x."
     )
 
 
@@ -394,4 +392,4 @@ def length_unknown(found: Contents) -> UnrecordableError:
         "times[m] = t and m += 1."
     )
     said = f"which items a {type(found.owner).__name__} has depends on a traced condition. {remedy}"
-    return UnrecordableError(at_place(said, found.appended))
+    return UnrecordableError.here(said, found.appended)

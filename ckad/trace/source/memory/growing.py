@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckad.errors import CarryError, CkadError
-from ckad.place import Source, at_place
+from ckad.place import Source
 from ckad.trace.arrays import traced
 from ckad.trace.integers.affine import declare
 from ckad.trace.memory.context import Trace, current
@@ -136,14 +136,12 @@ def not_followed(key: Key, step: Step) -> CkadError:
     shape = list(before.shape)
     shape[step.axis] += step.rows
     after = before.with_shape(tuple(shape))
-    return CarryError(
-        at_place(
-            f"the loop carries {name} from step to step, and a step makes an array longer: its "
-            f"shape changes from {before} to {after}. That is followed where rows are put behind "
-            "the others, x = np.append(x, y), and a bound of the number of steps is known. Write "
-            "into an array made before, as long as it can become: x = np.zeros(most), x[m] = y "
-            "and m += 1; x[:m] is what is filled."
-        )
+    return CarryError.here(
+        f"the loop carries {name} from step to step, and a step makes an array longer: its "
+        f"shape changes from {before} to {after}. That is followed where rows are put behind "
+        "the others, x = np.append(x, y), and a bound of the number of steps is known. Write "
+        "into an array made before, as long as it can become: x = np.zeros(most), x[m] = y "
+        "and m += 1; x[:m] is what is filled."
     )
 
 

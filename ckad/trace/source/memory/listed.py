@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import UnrecordableError
-from ckad.place import at_place
 from ckad.trace.integers.affine import is_at_least
 from ckad.trace.integers.spans import minus, plus, smaller, span_of
 from ckad.trace.source.memory import keyed
@@ -179,7 +178,7 @@ def _room(owner: Any, new: Any = None) -> Stack | None:
     both = None if kind is None else stack.layout.kind.joined(kind)
     if not around:
         if both is None or both.slots != stack.layout.kind.slots:
-            raise UnrecordableError(at_place(_OF_ANOTHER_KIND))
+            raise UnrecordableError.here(_OF_ANOTHER_KIND)
         return Stack(stack.layout.of_kind(both), stack.first, stack.count)
     if both is None or is_unhoused(owner):
         raise changes_length(type(owner).__name__)

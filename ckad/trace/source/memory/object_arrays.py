@@ -54,11 +54,9 @@ def maker(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Callable
     if callee in _FILLED and _length(args[0]) is not None:
         return lambda shape, dtype: _noted([_FILLED[callee]] * (_length(shape) or 0))
     if callee in _FILLED and isinstance(args[0], (tuple, list)) and len(args[0]) > 1:
-        raise UnrecordableError(
-            at_place(
-                "an array of objects (dtype=object) of several axes is made. Keep the objects in "
-                "a list of lists, grid[i][j], or in a dict, grid[i, j], and numbers in an array."
-            )
+        raise UnrecordableError.here(
+            "an array of objects (dtype=object) of several axes is made. Keep the objects in "
+            "a list of lists, grid[i][j], or in a dict, grid[i, j], and numbers in an array."
         )
     if callee not in _FILLED and type(args[0]) in (list, tuple):
         read(args[0])
@@ -158,9 +156,7 @@ def refuse(what: str, *given: Any) -> None:
 
 
 def _refused(what: str) -> UnrecordableError:
-    return UnrecordableError(
-        at_place(
-            f"{what} of an array of objects (dtype=object) is asked for; items alone are. Make a "
-            "list of the objects, and arrays of the numbers that are computed with."
-        )
+    return UnrecordableError.here(
+        f"{what} of an array of objects (dtype=object) is asked for; items alone are. Make a "
+        "list of the objects, and arrays of the numbers that are computed with."
     )

@@ -9,7 +9,6 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from ckad.errors import UnrecordableError
-from ckad.place import at_place
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory.twins import check_alone
 from ckad.trace.source.names import classes
@@ -77,11 +76,9 @@ def read(owner: Any, name: str) -> Any:
     if type(owner) is Closure and name in _OF_FUNCTIONS:
         if name == "__code__" and (code := owner.code) is not None:
             return code
-        raise UnrecordableError(
-            at_place(
-                f"the program looks at {owner.__name__}.{name}, and {owner.__name__} is a function "
-                "that is run from its source. Define it outside of the transformed function."
-            )
+        raise UnrecordableError.here(
+            f"the program looks at {owner.__name__}.{name}, and {owner.__name__} is a function "
+            "that is run from its source. Define it outside of the transformed function."
         )
     if watched := watch():
         watched.attribute(owner, name)
@@ -113,11 +110,9 @@ def _check_whole(owner: Any) -> None:
     if inner is None or depth_of(owner) >= inner.depth or is_library(type(owner).__module__):
         return
     if not isinstance(owner, (type, ModuleType)):
-        raise UnrecordableError(
-            at_place(
-                f"the body of a loop or branch looks at {type(owner).__name__}.__dict__, and is "
-                "recorded once for all its steps. Ask by name: getattr, setattr, hasattr."
-            )
+        raise UnrecordableError.here(
+            f"the body of a loop or branch looks at {type(owner).__name__}.__dict__, and is "
+            "recorded once for all its steps. Ask by name: getattr, setattr, hasattr."
         )
 
 
@@ -129,11 +124,9 @@ def write(owner: Any, name: str, value: Any) -> bool:
     if is_own and (name == "__class__" or isinstance(owner, type)):
         return False  # straight code, an object or class of its own: Python's assignment does
     if name in _STRUCTURE or (type(owner) is Closure and name in _OF_FUNCTIONS):
-        raise UnrecordableError(
-            at_place(
-                f"{type(owner).__name__}.{name} is bound anew, and what the object's names mean "
-                "would not be followed. Make a new object, or choose the function by an attribute."
-            )
+        raise UnrecordableError.here(
+            f"{type(owner).__name__}.{name} is bound anew, and what the object's names mean "
+            "would not be followed. Make a new object, or choose the function by an attribute."
         )
     if isinstance(owner, ModuleType) and not is_library(owner.__name__):
         around = outside(vars(owner))
@@ -161,11 +154,9 @@ def delete(owner: Any, name: str) -> bool:
     _check_copy(owner)
     check_alone(owner)
     if region() is not None and not isinstance(found.names, Slots) and hasattr(type(owner), name):
-        raise UnrecordableError(
-            at_place(
-                f"the body of a loop or branch deletes {name!r} of a {type(owner).__name__}, whose "
-                "class has a value of that name. Bind the value instead."
-            )
+        raise UnrecordableError.here(
+            f"the body of a loop or branch deletes {name!r} of a {type(owner).__name__}, whose "
+            "class has a value of that name. Bind the value instead."
         )
     found.local(name)  # is there what is deleted
     found.note_change(name)
@@ -185,11 +176,9 @@ def _own(found: Attributes, name: str) -> None:
     if not hasattr(kind, name) or isinstance(found.names, Slots):
         return
     if callable(getattr(kind, name)):
-        raise UnrecordableError(
-            at_place(
-                f"the body of a loop or branch binds {kind.__name__}.{name}, a method, anew on an "
-                "object. Bind it before, or choose by an attribute that is a number."
-            )
+        raise UnrecordableError.here(
+            f"the body of a loop or branch binds {kind.__name__}.{name}, a method, anew on an "
+            "object. Bind it before, or choose by an attribute that is a number."
         )
     default = getattr(kind, name)
     ledger().before.setdefault((found, name), MISSING)
@@ -199,12 +188,10 @@ def _own(found: Attributes, name: str) -> None:
 def _check_copy(owner: Any) -> None:
     """An object that a loop binds a name to anew stands for others; its class may see which."""
     if any(id(owner) in inner.copies for inner in enclosing()):
-        raise UnrecordableError(
-            at_place(
-                f"the body of a loop changes a {type(owner).__name__} and binds its name to "
-                "another one. Which objects are changed is not recorded. Bind a new object, "
-                "or exchange their attributes."
-            )
+        raise UnrecordableError.here(
+            f"the body of a loop changes a {type(owner).__name__} and binds its name to "
+            "another one. Which objects are changed is not recorded. Bind a new object, "
+            "or exchange their attributes."
         )
 
 

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckad.errors import AliasError
-from ckad.place import at_place
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.layout import Layout, layout
 from ckad.trace.memory.storage import Storage, are_one, link, may_be, spoil
@@ -142,12 +141,10 @@ class Turns:
         seen = {root for _, root, _ in self.body.mirrors} | self.body.adopted.keys()
         changed = [root for root in spoilt if self.body.parent.is_inside(root.trace)]
         if any(id(root) in seen for root in changed):
-            raise AliasError(
-                at_place(
-                    "the loop binds a name to an array that its body also reads by another name, "
-                    "and writes into it. Which of them a step sees is not recorded. Bind a copy: "
-                    "b = a.copy()."
-                )
+            raise AliasError.here(
+                "the loop binds a name to an array that its body also reads by another name, "
+                "and writes into it. Which of them a step sees is not recorded. Bind a copy: "
+                "b = a.copy()."
             )
         return changed
 

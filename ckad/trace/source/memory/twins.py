@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ckad.errors import AliasError, ConcreteValueError
-from ckad.place import at_place
 from ckad.trace.dispatch import Traced
 from ckad.trace.memory.storage import Storage, are_one
 from ckad.trace.source.choices import Choice
@@ -143,12 +142,10 @@ def is_copy(x: Any) -> bool:
 
 def _refuse(x: Any) -> NoReturn:
     kind = "array" if isinstance(x, Traced) else type(x).__name__
-    raise ConcreteValueError(
-        at_place(
-            f"which {kind} this is depends on a loop or a traced condition, and it is told from "
-            "others by its identity here (is, ==, in, id, the key of a dict). Tell them by a "
-            "number that they hold, or keep the number of the one that is meant."
-        )
+    raise ConcreteValueError.here(
+        f"which {kind} this is depends on a loop or a traced condition, and it is told from "
+        "others by its identity here (is, ==, in, id, the key of a dict). Tell them by a "
+        "number that they hold, or keep the number of the one that is meant."
     )
 
 
@@ -168,21 +165,17 @@ def changing(container: Any) -> None:
 def check_alone(container: Any) -> None:
     """AliasError where a container is about to change that another name may show."""
     if _is_held(container):
-        raise AliasError(
-            at_place(
-                f"a {type(container).__name__} is changed here that is an item of a list whose "
-                "length a loop or branch changes. Put a changed copy into the list."
-            )
+        raise AliasError.here(
+            f"a {type(container).__name__} is changed here that is an item of a list whose "
+            "length a loop or branch changes. Put a changed copy into the list."
         )
     twins = twins_of(container)
     name = next(names_showing(*twins), None) if twins else None
     if name is not None:
-        raise AliasError(
-            at_place(
-                f"a {type(container).__name__} is changed here that may be the one which "
-                f"{name!r} shows: a loop or branch has bound a name to one of several. "
-                "Change a copy, or make a new one."
-            )
+        raise AliasError.here(
+            f"a {type(container).__name__} is changed here that may be the one which "
+            f"{name!r} shows: a loop or branch has bound a name to one of several. "
+            "Change a copy, or make a new one."
         )
 
 

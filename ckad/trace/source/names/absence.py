@@ -65,11 +65,9 @@ class OrNone:
 
 
 def refuse(why: str) -> NoReturn:
-    raise ConcreteValueError(
-        at_place(
-            f"whether this is None depends on a traced value, and {why}. Test it by 'if x is "
-            "None:' before, or start with a number in place of None."
-        )
+    raise ConcreteValueError.here(
+        f"whether this is None depends on a traced value, and {why}. Test it by 'if x is "
+        "None:' before, or start with a number in place of None."
     )
 
 

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import TraceError, UnrecordableError, UnsupportedFunctionError
-from ckad.place import at_place
 from ckad.trace.dispatch import Traced
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.names import instances
@@ -237,11 +236,9 @@ def _kept(owner: Any, name: str, found: cached_property[Any]) -> Any:
         return MISSING
     inner = region()
     if inner is not None and inner.depth > depth_of(owner):
-        raise UnrecordableError(
-            at_place(
-                f"the body of a loop or branch is the first to read {type(owner).__name__}.{name}, "
-                "a cached property: which step computes it is not recorded. Read it before."
-            )
+        raise UnrecordableError.here(
+            f"the body of a loop or branch is the first to read {type(owner).__name__}.{name}, "
+            "a cached property: which step computes it is not recorded. Read it before."
         )
     return call_from_source(getter, (owner,), {})
 
@@ -269,12 +266,10 @@ def construct(kind: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Any
     """A new object, made by the user's ``__init__``; MISSING for any other class."""
     traced = any(isinstance(x, Traced) for x in (*args, *options.values()))
     if traced and issubclass(kind, np.ndarray) and not is_library(kind.__module__):
-        raise UnsupportedFunctionError(
-            at_place(
-                f"{kind.__name__} is a class of arrays (of np.ndarray) and is given traced values, "
-                "which are of no other class. Keep the array as an attribute of a plain class, "
-                "or call functions on plain arrays."
-            )
+        raise UnsupportedFunctionError.here(
+            f"{kind.__name__} is a class of arrays (of np.ndarray) and is given traced values, "
+            "which are of no other class. Keep the array as an attribute of a plain class, "
+            "or call functions on plain arrays."
         )
     if type(kind) is enum.EnumType and len(args) == 1 and not options:
         return _member(kind, args[0])
@@ -362,7 +357,7 @@ def parent(frame: Frame) -> Any:
     if outer is not None and names:
         return super(outer.names[OWN_CLASS], method_frame.lookup(names[0]))
     if "__class__" not in free or not names or function.__closure__ is None:
-        raise TraceError(at_place("super() is called outside of a method of a class."))
+        raise TraceError.here("super() is called outside of a method of a class.")
     kind = function.__closure__[free.index("__class__")].cell_contents
     return super(kind, method_frame.lookup(names[0]))
 

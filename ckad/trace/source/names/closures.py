@@ -158,12 +158,10 @@ def _check_recursion(frame: Frame, functions: Sequence[Any]) -> None:
 
 
 def _too_deep(frame: Frame) -> UnrecordableError:
-    return UnrecordableError(
-        at_place(
-            f"{frame.definition.name}() calls itself deeper than can be recorded. Calls are "
-            "written out, on both sides of a condition that is traced. Write a loop.",
-            frame.place,
-        )
+    return UnrecordableError.here(
+        f"{frame.definition.name}() calls itself deeper than can be recorded. Calls are "
+        "written out, on both sides of a condition that is traced. Write a loop.",
+        frame.place,
     )
 
 

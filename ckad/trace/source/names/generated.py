@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ckad.errors import CkadError, TraceError, UnrecordableError
-from ckad.place import at_place, running
+from ckad.place import running
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source.actions import ended, listed, run_block
@@ -24,11 +24,9 @@ Consumer = Callable[[Any], Any]
 
 def run_over_again(what: str) -> UnrecordableError:
     """Items of an iterator are asked for that may have been taken."""
-    return UnrecordableError(
-        at_place(
-            f"{what} run over again, after items of it have been taken, or in a loop or branch "
-            "that it was made outside of. Make it anew, or make a list of its items: list(...)."
-        )
+    return UnrecordableError.here(
+        f"{what} run over again, after items of it have been taken, or in a loop or branch "
+        "that it was made outside of. Make it anew, or make a list of its items: list(...)."
     )
 
 
@@ -70,11 +68,9 @@ class Once(Driven):
     """Items that can be run over once."""
 
     def __next__(self) -> Any:
-        raise UnrecordableError(
-            at_place(
-                "single items of a generator are asked for by next(). Run over it by a for loop, "
-                "or make a list of its items: list(...)."
-            )
+        raise UnrecordableError.here(
+            "single items of a generator are asked for by next(). Run over it by a for loop, "
+            "or make a list of its items: list(...)."
         )
 
 
@@ -121,11 +117,9 @@ class Generated(Once):
         if name not in ("send", "throw", "close"):
             raise AttributeError(name)
         if self._plain is None or self._is_begun:
-            raise UnrecordableError(
-                at_place(
-                    f"{name}() of a generator is asked for that is run from its source. Define the "
-                    "generator function in a module, and run no loop over it before."
-                )
+            raise UnrecordableError.here(
+                f"{name}() of a generator is asked for that is run from its source. Define the "
+                "generator function in a module, and run no loop over it before."
             )
         return getattr(self.by_python(), name)
 
@@ -139,12 +133,10 @@ class Filtered(Driven):
         raise NotImplementedError
 
     def refuse(self, *_: Any, **__: Any) -> Any:
-        raise UnrecordableError(
-            at_place(
-                "which items a comprehension keeps depends on a traced value, so that there is no "
-                "list of them: they can be counted, reduced (sum, max, min, any, all, np.mean) and "
-                "run over by a for loop. Use np.where, or a loop that writes into an array."
-            )
+        raise UnrecordableError.here(
+            "which items a comprehension keeps depends on a traced value, so that there is no "
+            "list of them: they can be counted, reduced (sum, max, min, any, all, np.mean) and "
+            "run over by a for loop. Use np.where, or a loop that writes into an array."
         )
 
     __getitem__ = __setitem__ = __contains__ = __eq__ = __bool__ = refuse
@@ -196,7 +188,7 @@ class Lazy:
             return self.used()
         try:
             return list(iter(self))
-        except Undecided:
+        except UndecidedItem:
             return self.used()
 
     def used(self) -> Filtered:
@@ -219,7 +211,7 @@ class Lazy:
         return next(iter(self))
 
 
-class Undecided(TraceError):
+class UndecidedItem(TraceError):
     """Whether a comprehension keeps an item is not known while it is recorded."""
 
 

@@ -53,7 +53,7 @@ def is_plain(x: Any) -> bool:
     return by_python and kind.__getattribute__ is object.__getattribute__
 
 
-class Whole:
+class InBuffers:
     """A list or dict that is kept in buffers, in which Python sees no items: one without leaves,
     which is no other one."""
 
@@ -63,7 +63,7 @@ class Whole:
         self.owner = owner
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Whole and self.owner is other.owner
+        return type(other) is InBuffers and self.owner is other.owner
 
     def __hash__(self) -> int:
         return id(self.owner)
@@ -72,7 +72,7 @@ class Whole:
         return f"a {type(self.owner).__name__} whose length is only known when the program runs"
 
 
-trees.register(Whole, lambda x: ((), x, None), lambda x, _: x.owner)
+trees.register(InBuffers, lambda x: ((), x, None), lambda x, _: x.owner)
 
 
 def _is_whole(x: Any) -> bool:
@@ -104,7 +104,7 @@ def opened(x: Any, around: tuple[Any, ...] = ()) -> Any:
         is_within = any(x is y for y in around)
         return x if is_within else opened(Instance(x, dict(attributes(x))), (*around, x))
     if _is_whole(x):
-        return Whole(x)
+        return InBuffers(x)
     leaves, tree = trees.flatten(x, lambda y: type(y) is Instance or is_passing(y) or _is_whole(y))
     now = [opened(leaf, around) if leaf is not x else leaf for leaf in leaves]
     return x if all(map(operator.is_, leaves, now)) else trees.unflatten(tree, now)

@@ -12,7 +12,6 @@ from typing import Any
 
 from ckad import trees
 from ckad.errors import UnrecordableError
-from ckad.place import at_place
 from ckad.trace.source.names.frame import ledger, region
 from ckad.trace.source.outside.python import equated
 from ckad.trace.source.outside.watch import watch
@@ -62,12 +61,10 @@ def _check_constant(cached: Any, result: Any) -> None:
     """In a body, which is recorded once, each step would compute anew what the first one has."""
     for leaf in trees.flatten(result)[0]:
         if isinstance(leaf, Tracer) and known(leaf) is None:
-            raise UnrecordableError(
-                at_place(
-                    f"the body of a loop or branch calls {cached.__name__}, whose results "
-                    "functools.lru_cache keeps, for the first time. Call it before the loop with "
-                    "these arguments, or without lru_cache."
-                )
+            raise UnrecordableError.here(
+                f"the body of a loop or branch calls {cached.__name__}, whose results "
+                "functools.lru_cache keeps, for the first time. Call it before the loop with "
+                "these arguments, or without lru_cache."
             )
 
 

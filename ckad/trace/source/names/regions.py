@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from ckad.errors import UnrecordableError
-from ckad.place import at_place
 from ckad.trace.memory.storage import restore_spoilt, spoilt_so_far
 from ckad.trace.source.names.region import Key as Key
 from ckad.trace.source.names.region import Region as Region
@@ -76,12 +75,10 @@ def check_changeable(container: Any) -> None:
     if inner is None or id(container) in inner.made:
         return
     kind = type(container).__name__
-    raise UnrecordableError(
-        at_place(
-            f"the body of a loop or branch changes a {kind} that was made outside of it, and is "
-            "recorded once for all its steps. Write into an element of an array "
-            "(history[k] = x, made before by np.zeros), or return the values from ckad.scan."
-        )
+    raise UnrecordableError.here(
+        f"the body of a loop or branch changes a {kind} that was made outside of it, and is "
+        "recorded once for all its steps. Write into an element of an array "
+        "(history[k] = x, made before by np.zeros), or return the values from ckad.scan."
     )
 
 

@@ -1,4 +1,7 @@
-"""Python's functions that call a function they are given: which hand their items to it alone."""
+"""Python's functions that call a function they are given: ``reduce`` and those of ``itertools``.
+
+`calls` and `judge` ask which of them do, and which hand their items to that function alone.
+"""
 
 from __future__ import annotations
 

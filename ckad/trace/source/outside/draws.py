@@ -1,4 +1,8 @@
-"""Random numbers: a recording that seeds a stream by itself draws the same ones at each call."""
+"""Random numbers drawn by Python: may a recording that draws them be used again?
+
+It may where it seeds the stream itself, since then each call draws the same ones. The streams that
+all functions share are watched for that.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ import numpy as np
 from ckad.trace.source.outside.watch import Watch
 
 
-class Stream(NamedTuple):
+class SharedStream(NamedTuple):
     """A stream of random numbers that all functions of a module share."""
 
     owner: Any
@@ -22,8 +26,8 @@ class Stream(NamedTuple):
 
 #: NumPy's functions, and those of Python.
 STREAMS = (
-    Stream(np.random.mtrand._rand, np.random.get_state, np.random.set_state),
-    Stream(random.random.__self__, random.getstate, random.setstate),  # type: ignore[attr-defined]
+    SharedStream(np.random.mtrand._rand, np.random.get_state, np.random.set_state),
+    SharedStream(random.random.__self__, random.getstate, random.setstate),  # type: ignore[attr-defined]
 )
 _SEEDS = (np.random.seed, random.seed)
 _GENERATORS = (
@@ -58,5 +62,5 @@ def draws(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, 
 _OF_STATES = frozenset("get_state set_state getstate setstate".split())
 
 
-def _leave(watch: Watch, stream: Stream) -> None:
+def _leave(watch: Watch, stream: SharedStream) -> None:
     watch.guard.shown.append(partial(stream.set_state, stream.state()))

@@ -1,4 +1,8 @@
-"""Whether two values that are not traced are one: nobody can tell them apart."""
+"""Whether two values that are not traced are one: nobody can tell them apart.
+
+Both sides of a branch, and the first and the last step of a loop, are compared so; what is equal
+needs no merging.
+"""
 
 from __future__ import annotations
 

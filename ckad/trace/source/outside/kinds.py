@@ -1,4 +1,8 @@
-"""Classes of values: what Python and libraries do with them by themselves."""
+"""Classes of values: what Python and libraries do with them by themselves.
+
+Whether methods of the user's may run when an object is compared, shown or read; who walks through
+objects (`watch`, `judge`, copies) asks here first.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Functions that Python runs while a recording is made: what they read is told from their code."""
+"""Functions that Python runs while a recording is made: what they read is told from their code.
+
+Names and attributes in it are looked up as Python will, and noted in the `Watch`. Code that may
+read anything else makes the watch give up.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Python's own modules: which of their functions compute from their arguments alone."""
+"""Python's own modules: which of their functions compute from their arguments alone.
+
+Lists of names, which `judge` and `kinds` look into.
+"""
 
 from __future__ import annotations
 

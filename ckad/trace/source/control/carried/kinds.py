@@ -10,7 +10,6 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import CarryError, CkadError
-from ckad.place import at_place
 from ckad.tape.types import DType, Type
 from ckad.trace.memory.foreseen import UNKNOWN
 from ckad.trace.source.choices import fitted, unified
@@ -105,7 +104,7 @@ def carried_from(key: Key, before: Any, end: Any) -> Carried:
         if type(x) is Unclear:
             raise x.error
     if end is MISSING:
-        raise CarryError(at_place(f"the loop deletes {key[1]!r}, which its next step reads."))
+        raise CarryError.here(f"the loop deletes {key[1]!r}, which its next step reads.")
     if before is MISSING:
         kinds, tree = flatten(maybe(end))
         return Carried(tree, [slot_of(x) for x in kinds], [*[MISSING] * (len(kinds) - 1), False])
@@ -166,22 +165,18 @@ def restructured(key: Key, before: trees.Treedef, after: trees.Treedef) -> CkadE
 
 def binds_first(key: Key) -> CkadError:
     """Steps look whether a name is bound, and bind it."""
-    return CarryError(
-        at_place(
-            f"a step of the loop asks whether {said(key)} is bound, and steps bind it. Bind it "
-            "before the loop."
-        )
+    return CarryError.here(
+        f"a step of the loop asks whether {said(key)} is bound, and steps bind it. Bind it "
+        "before the loop."
     )
 
 
 def changes(key: Key, before: str, after: str) -> CkadError:
     """What a loop carries is of another kind after a step."""
     name = said(key).removeprefix("the variable ")
-    return CarryError(
-        at_place(
-            f"the loop carries {name} from step to step, and it changes from {before} to {after}. "
-            "Start with the shape, dtype and structure that the body gives it."
-        )
+    return CarryError.here(
+        f"the loop carries {name} from step to step, and it changes from {before} to {after}. "
+        "Start with the shape, dtype and structure that the body gives it."
     )
 
 

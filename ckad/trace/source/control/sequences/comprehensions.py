@@ -36,7 +36,7 @@ from ckad.trace.source.memory.asked.by_python import all_of, iterated, noting_ch
 from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.names.absence import needed
 from ckad.trace.source.names.frame import MISSING, Frame, check_iterated, made, open_region
-from ckad.trace.source.names.generated import Driven, Each, Lazy, Undecided
+from ckad.trace.source.names.generated import Driven, Each, Lazy, UndecidedItem
 from ckad.trace.source.names.reader import Definition
 from ckad.trace.source.values import slot_of
 from ckad.trace.values.part import Part
@@ -59,7 +59,7 @@ def list_comprehension(frame: Frame, node: ast.ListComp) -> Any:
         return _kept(frame, node, iterable)
     try:
         return made([evaluate(inner, node.elt) for inner in _rounds(frame, node, iterable)])
-    except Undecided:
+    except UndecidedItem:
         return _kept(frame, node, iterable)
 
 
@@ -98,7 +98,7 @@ def _is_undecided(frame: Frame, node: ast.ListComp | ast.GeneratorExp, iterable:
         try:
             for _ in _rounds(frame, node, iterable):
                 pass
-        except Undecided:
+        except UndecidedItem:
             return True
         except (Exception, Written, Stops):
             return False
@@ -110,11 +110,9 @@ def _items_of(iterable: Any) -> Any:
     if isinstance(iterable, Lazy):
         return iterable.all_items()
     if isinstance(iterable, Endless):
-        raise UnrecordableError(
-            at_place(
-                "a comprehension with a condition runs over itertools.count or cycle, which do not "
-                "end. Write a for loop that ends by break."
-            )
+        raise UnrecordableError.here(
+            "a comprehension with a condition runs over itertools.count or cycle, which do not "
+            "end. Write a for loop that ends by break."
         )
     return list(iterable) if isinstance(iterable, Iterator) else iterable
 
@@ -352,7 +350,7 @@ def _nested_rounds(
 def _is_true(frame: Frame, test: ast.expr) -> bool:
     verdict = tested(frame, test)
     if not isinstance(verdict, bool):
-        raise Undecided(
+        raise UndecidedItem(
             at_place(
                 "which items a comprehension keeps depends on a traced value. Use np.where, or a "
                 "loop that writes into an array."

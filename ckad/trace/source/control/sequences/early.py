@@ -14,7 +14,6 @@ from types import GeneratorType
 from typing import Any, cast
 
 from ckad.errors import UnrecordableError
-from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.memory.context import open_trace
 from ckad.trace.memory.storage import Written
@@ -26,7 +25,7 @@ from ckad.trace.source.control.sequences.filtered import reduced
 from ckad.trace.source.memory.aliases import is_shown
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import open_region
-from ckad.trace.source.names.generated import Driven, Each, Filtered, Lazy, Undecided
+from ckad.trace.source.names.generated import Driven, Each, Filtered, Lazy, UndecidedItem
 from ckad.trace.source.values import truth
 
 #: Items of an iterator that loops take at most.
@@ -74,20 +73,16 @@ def _left_of(iterator: Iterator[Any]) -> list[Any]:
     is_generator = isinstance(iterator, Lazy | GeneratorType)
     if is_generator or is_read_later(iterator):
         what = "a generator" if is_generator or isinstance(iterator, Each) else "an iterator"
-        raise UnrecordableError(
-            at_place(
-                f"a loop over {what} ends early on a traced "
-                "condition. Loop over a list of what it gives: list(...)."
-            )
+        raise UnrecordableError.here(
+            f"a loop over {what} ends early on a traced "
+            "condition. Loop over a list of what it gives: list(...)."
         )
     left = list(islice(source, MOST_LISTED + 1))
     if len(left) > MOST_LISTED:
-        raise UnrecordableError(
-            at_place(
-                f"a loop ends early on a traced condition, and has more than "
-                f"{MOST_LISTED:,} steps of which only Python knows the items. Loop over a "
-                "range or an array, or write while True: and count."
-            )
+        raise UnrecordableError.here(
+            f"a loop ends early on a traced condition, and has more than "
+            f"{MOST_LISTED:,} steps of which only Python knows the items. Loop over a "
+            "range or an array, or write while True: and count."
         )
     return left
 
@@ -181,15 +176,13 @@ def _kept(items: Lazy) -> Any:
             return each
         try:
             return each.of(list(each.items))
-        except Undecided:
+        except UndecidedItem:
             pass
     if not _is_quiet(items.filtered):
-        raise UnrecordableError(
-            at_place(
-                "any() or all() of items that a traced condition keeps, and making one does more "
-                "than give a value, which Python does for none behind the one that decides. Write "
-                "a for loop with break."
-            )
+        raise UnrecordableError.here(
+            "any() or all() of items that a traced condition keeps, and making one does more "
+            "than give a value, which Python does for none behind the one that decides. Write "
+            "a for loop with break."
         )
     return items.used()
 

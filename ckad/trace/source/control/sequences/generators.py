@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import UnrecordableError
-from ckad.place import at_place
 from ckad.trace.source.actions import assign, evaluate, run_block
 from ckad.trace.source.control import branches
 from ckad.trace.source.control.flow import Flow, definite
@@ -42,11 +41,9 @@ def over(frame: Frame, node: ast.For, items: Driven) -> Flow | None:
         return flow
 
     if node.orelse and isinstance(items, Counted) and items.length is not None:
-        raise UnrecordableError(
-            at_place(
-                "a for loop over zip() of a generator has an else. Set a flag before break, and "
-                "look at it after the loop."
-            )
+        raise UnrecordableError.here(
+            "a for loop over zip() of a generator has an else. Set a flag before break, and "
+            "look at it after the loop."
         )
     flow: Flow | None = items.run(step)
     return flow
@@ -75,12 +72,10 @@ def ended(frame: GeneratorFrame, flow: Flow | None) -> Flow | None:
     if flow is None or not frame.ends or Flow.RETURN not in flow.kinds:
         return None
     if len(frame.ends) > 1 or (frame.returns and not flow.is_definite):
-        raise UnrecordableError(
-            at_place(
-                "a loop over a generator may end in several ways (break, return, a return of the "
-                "generator), and a traced value decides in which. Set a flag and break, and look "
-                "at the flag after the loop."
-            )
+        raise UnrecordableError.here(
+            "a loop over a generator may end in several ways (break, return, a return of the "
+            "generator), and a traced value decides in which. Set a flag and break, and look "
+            "at the flag after the loop."
         )
     (kind,) = frame.ends
     if flow.is_definite:
@@ -95,11 +90,9 @@ def listed(items: Driven, apart: bool) -> list[Any]:
 
     def take(item: Any) -> None:
         if len(found) >= MOST_LISTED:
-            raise UnrecordableError(
-                at_place(
-                    f"a generator gives more than {MOST_LISTED:,} items to a list. Run over it by "
-                    "a for loop that ends."
-                )
+            raise UnrecordableError.here(
+                f"a generator gives more than {MOST_LISTED:,} items to a list. Run over it by "
+                "a for loop that ends."
             )
         append(found, item)
 
@@ -128,11 +121,9 @@ def around(generated: Generated, body: Consumer) -> Flow | None:
 
     def inside(value: Any) -> None:
         if region() is not before:
-            raise UnrecordableError(
-                at_place(
-                    "a context manager yields in a loop, or on a side of a traced condition. "
-                    "Yield after it."
-                )
+            raise UnrecordableError.here(
+                "a context manager yields in a loop, or on a side of a traced condition. "
+                "Yield after it."
             )
         flows.append(body(value))
 
@@ -283,11 +274,9 @@ def _check_kept(found: Any, items: list[Any]) -> None:
     if type(found) is not list or stack_of(found) is not None:
         return
     if len(found) != len(items) or any(x is not y for x, y in zip(found, items, strict=True)):
-        raise UnrecordableError(
-            at_place(
-                "a loop over itertools.cycle changes the list that it runs over, of which Python "
-                "keeps the items of the first round. Run over a copy: itertools.cycle(tuple(xs))."
-            )
+        raise UnrecordableError.here(
+            "a loop over itertools.cycle changes the list that it runs over, of which Python "
+            "keeps the items of the first round. Run over a copy: itertools.cycle(tuple(xs))."
         )
 
 
@@ -302,11 +291,9 @@ def sliced(iterable: Any, *bounds: Any) -> Any:
     ):
         return itertools.islice(iterable.by_python(), *bounds)
     if not is_head:
-        raise UnrecordableError(
-            at_place(
-                "islice() with a start, a step or no end is taken of a generator that is recorded "
-                "as a loop over its items. Make a list of them, and take a slice: list(...)[1:]."
-            )
+        raise UnrecordableError.here(
+            "islice() with a start, a step or no end is taken of a generator that is recorded "
+            "as a loop over its items. Make a list of them, and take a slice: list(...)[1:]."
         )
     return Counted(iterable, lambda item, _: item, stop.__index__())
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import DtypeError, UnrecordableError
-from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.arrays import run_over
 from ckad.trace.integers.affine import range_of
@@ -90,11 +89,9 @@ class _InBuffers(Items):
 
     def begin(self) -> None:
         if listed.stack_in(self.owner) is not self.stack:
-            raise UnrecordableError(
-                at_place(
-                    "a list has been changed between here and where an iterator (zip, enumerate, "
-                    "reversed) over its items was made. Make the iterator where it is run over."
-                )
+            raise UnrecordableError.here(
+                "a list has been changed between here and where an iterator (zip, enumerate, "
+                "reversed) over its items was made. Make the iterator where it is run over."
             )
 
 
@@ -127,11 +124,9 @@ class Once(Items):
         """The first item; the others are left."""
         self._check_unused()
         if not isinstance(self.length, int):
-            raise UnrecordableError(
-                at_place(
-                    "next() of an iterator (zip, enumerate, reversed) over items whose number is "
-                    "only known when the program runs. Use their index: xs[0]."
-                )
+            raise UnrecordableError.here(
+                "next() of an iterator (zip, enumerate, reversed) over items whose number is "
+                "only known when the program runs. Use their index: xs[0]."
             )
         if not self.length:
             raise StopIteration
@@ -234,8 +229,8 @@ def _plain(x: Any) -> Any:
     x = as_bound(x)
     numbers = known(x) if isinstance(x, Tracer) else None
     if isinstance(x, Tracer) and x.dtype.kind not in "iub":
-        raise DtypeError(
-            at_place(f"a bound of range has dtype {x.dtype}; its bounds are integers. Use int(x)")
+        raise DtypeError.here(
+            f"a bound of range has dtype {x.dtype}; its bounds are integers. Use int(x)"
         )
     return x if numbers is None else numbers[()].__index__()
 
@@ -277,11 +272,9 @@ def _least(x: Any, y: Any) -> Any:
 
 def _check_equal(lengths: Sequence[Any]) -> None:
     if any(isinstance(n, Tracer) for n in lengths):
-        raise UnrecordableError(
-            at_place(
-                "zip(strict=True) of sequences whose lengths are only known when the program runs. "
-                "Leave out strict."
-            )
+        raise UnrecordableError.here(
+            "zip(strict=True) of sequences whose lengths are only known when the program runs. "
+            "Leave out strict."
         )
     if len({*lengths}) > 1:
         raise ValueError("zip() arguments have different lengths")
@@ -320,11 +313,9 @@ def _zipped(iterables: Sequence[Any], strict: bool) -> Any:
     at, *others = [k for k, x in enumerate(iterables) if isinstance(x, Driven)]
     sequences = [x for k, x in enumerate(numbered) if k != at]
     if strict or others or any(x is None or _is_open(x) for x in sequences):
-        raise UnrecordableError(
-            at_place(
-                "a generator is zipped with what is neither a sequence of known length nor an "
-                "array. Make a list of its items: list(...)."
-            )
+        raise UnrecordableError.here(
+            "a generator is zipped with what is neither a sequence of known length nor an "
+            "array. Make a list of its items: list(...)."
         )
 
     def item(given: Any, k: Any) -> tuple[Any, ...]:

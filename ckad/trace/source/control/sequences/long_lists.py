@@ -14,7 +14,6 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import UnrecordableError
-from ckad.place import at_place
 from ckad.tape.types import DType
 from ckad.trace import dispatch
 from ckad.trace.memory.context import current
@@ -199,6 +198,6 @@ class Unchanged:
         for items, before in zip(self._lists, self._before, strict=True):
             now = () if stack_of(items) or is_unclear(items) else tuple(items)
             if len(now) != len(before) or any(map(operator.is_not, now, before)):
-                raise UnrecordableError(
-                    at_place("a loop runs over a list that its steps change, which is not recorded")
+                raise UnrecordableError.here(
+                    "a loop runs over a list that its steps change, which is not recorded"
                 )

@@ -11,7 +11,6 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import AliasError, UnrecordableError, UnsupportedFunctionError
-from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.trace.integers.affine import is_at_least, range_of
 from ckad.trace.integers.spans import is_traced_slice, minus, number, plus
@@ -81,11 +80,9 @@ def live(owner: list[Any], items: Sequence[Any], k: Any) -> Any:
     if isinstance(k, Tracer):
         is_same = is_same and all(map(operator.is_, owner, items))
     if stack_of(owner) is not None or not is_same:
-        raise UnrecordableError(
-            at_place(
-                "a loop runs over several lists at once, and its steps change one that is not made "
-                "by a loop. Use the items' index: for k in range(len(xs)): xs[k]."
-            )
+        raise UnrecordableError.here(
+            "a loop runs over several lists at once, and its steps change one that is not made "
+            "by a loop. Use the items' index: for k in range(len(xs)): xs[k]."
         )
     return item(owner, k) if isinstance(k, Tracer) else owner[k]
 
@@ -150,11 +147,9 @@ def picked(items: Sequence[Any], places: Sequence[Any]) -> list[Any]:
         return [_one_at(items, place) for place in places]
     lists = [id(x) for x in items if isinstance(x, (list, dict))]
     if len({*lists}) < len(lists):
-        raise AliasError(
-            at_place(
-                "a traced value decides the order or choice of lists or dicts of which two are one "
-                "and the same, so that a change of one shows in the other. Make copies: list(x)."
-            )
+        raise AliasError.here(
+            "a traced value decides the order or choice of lists or dicts of which two are one "
+            "and the same, so that a change of one shows in the other. Make copies: list(x)."
         )
     if all(type(x) is tuple for x in items) and len(set(map(len, items))) == 1:
         columns = [picked(column, places) for column in zip(*items, strict=True)]
@@ -246,9 +241,7 @@ def _are_weak(slots: Sequence[Slot | None]) -> bool:
 
 
 def refused(what: str) -> UnsupportedFunctionError:
-    return UnsupportedFunctionError(
-        at_place(
-            f"a traced value decides an order (sorted, min, max with key=) {what}, and which item "
-            "comes where is not known. Order numbers by np.argsort, and index arrays with that."
-        )
+    return UnsupportedFunctionError.here(
+        f"a traced value decides an order (sorted, min, max with key=) {what}, and which item "
+        "comes where is not known. Order numbers by np.argsort, and index arrays with that."
     )

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import UnrecordableError
-from ckad.place import at_place
 from ckad.trace.integers.spans import minus
 from ckad.trace.memory.context import current
 from ckad.trace.source.actions import unread
@@ -193,11 +192,9 @@ class RunOver:
         now = [_count(x) for x in self._lists]
         known = self._is_live and all(type(x) is int for x in now)
         if not known and any(x is not y for x, y in zip(now, self._before, strict=True)):
-            raise UnrecordableError(
-                at_place(
-                    "a loop runs over a list that its steps make longer or shorter, and how "
-                    "long it is depends on a traced number. Loop by number: while k < len(xs): ..."
-                )
+            raise UnrecordableError.here(
+                "a loop runs over a list that its steps make longer or shorter, and how "
+                "long it is depends on a traced number. Loop by number: while k < len(xs): ..."
             )
 
 
@@ -315,9 +312,7 @@ def _stack(stack: Stack | None, items: Any, kind: Kind, size: int) -> Stack:
 
 
 def _differ() -> UnrecordableError:
-    return UnrecordableError(
-        at_place(
-            "a traced number decides which of several lists is read, and their items are not all "
-            "of one kind. Keep them in arrays: one of all items, and one of their counts."
-        )
+    return UnrecordableError.here(
+        "a traced number decides which of several lists is read, and their items are not all "
+        "of one kind. Keep them in arrays: one of all items, and one of their counts."
     )

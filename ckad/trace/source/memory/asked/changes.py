@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckad.errors import CkadError, UnrecordableError
-from ckad.place import at_place
 from ckad.trace.dispatch import Traced
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory.contents import ITEMS, contents
@@ -292,10 +291,8 @@ def _array(array: np.ndarray, before: np.ndarray) -> None:
 
 
 def _refuse(what: str) -> None:
-    raise UnrecordableError(
-        at_place(
-            f"the body of a loop or branch is recorded once for all its steps, and a method that "
-            f"Python runs by itself here changes {what}. Call a method by its name, "
-            "which is followed, and change attributes of objects that the function has made."
-        )
+    raise UnrecordableError.here(
+        f"the body of a loop or branch is recorded once for all its steps, and a method that "
+        f"Python runs by itself here changes {what}. Call a method by its name, "
+        "which is followed, and change attributes of objects that the function has made."
     )

@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ckad.errors import ConcreteValueError
-from ckad.place import at_place
 from ckad.trace.integers.affine import range_of
 from ckad.trace.source.memory.twins import is_one
 from ckad.trace.source.values import is_weak, undecided_truth
@@ -48,9 +47,7 @@ def _is_small(x: Any) -> bool:
 
 
 def _refuse() -> NoReturn:
-    raise ConcreteValueError(
-        at_place(
-            "whether two of Python's numbers are one object depends here on traced values, and "
-            "`is` asks that. Compare them by ==."
-        )
+    raise ConcreteValueError.here(
+        "whether two of Python's numbers are one object depends here on traced values, and "
+        "`is` asks that. Compare them by ==."
     )

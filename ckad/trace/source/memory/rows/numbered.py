@@ -10,7 +10,6 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import UnrecordableError
-from ckad.place import at_place
 from ckad.trace.integers.affine import form_of
 from ckad.trace.integers.spans import number, plus
 from ckad.trace.memory.context import current
@@ -123,8 +122,8 @@ class Rows:
         self.stack.show()
         each, span = self.stack.views(), self.span
         if any(key not in span for key in self.keys):
-            raise UnrecordableError(
-                at_place("the keys of a dict are others than a loop has made space for.")
+            raise UnrecordableError.here(
+                "the keys of a dict are others than a loop has made space for."
             )
         return [each[(key - self.low) // self.step] for key in self.keys]
 
