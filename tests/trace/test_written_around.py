@@ -104,6 +104,7 @@ def by_runge_kutta(x):
     return np.sum(found.y**2) + rhs.u[2]
 
 
+@pytest.mark.filterwarnings("ignore::ckad.errors.SolverWarning")
 @pytest.mark.parametrize("program", [by_odeint, by_runge_kutta])
 def test_right_hand_sides_have_work_arrays(program):
     x = np.array([1.3, 0.7])
