@@ -12,8 +12,7 @@ A function below lists the passes of one product, and nothing else puts passes o
     gauss_newton                      an hvp without the second derivative of the function
     members, gradients                `vmap` of a function, and of a gradient
     gradients_apart                   the same where members go through loops in their own time
-    pullbacks, pushforwards, hvps
-                                      the same for several cotangents or tangents in one run
+    pullbacks, pushforwards, hvps     the same for several cotangents or tangents in one run
     diagonals                         the elements of a sparse Jacobian, diagonal by diagonal
     inlined                           a tape on its way into another that is being recorded
     adjoint_of_tape, tangent_of_tape  what `ckad.adjoint` and `ckad.tangent` make of any tape
@@ -224,8 +223,7 @@ def _several(
         return simplify(with_outputs(tape, tape.outputs.tolist()[outputs]))
 
     chosen = Pass("wanted", "outputs that differ from member to member", wanted)
-    passes = (chosen, _batched([False] * n_inputs, n), SIMPLIFY)
-    return of.then(Pipeline(product, passes))
+    return of.then(Pipeline(product, (chosen, _batched([False] * n_inputs, n), SIMPLIFY)))
 
 
 def _closed(wrt: Positions, n_outputs: int, loss: Tape | None, contract: bool) -> Pass:
@@ -348,8 +346,7 @@ def gradients_apart(
     own = [k in wrt or each for k, each in enumerate(inputs)]
     shared = [k for k in wrt if not inputs[k]]
     reverse = _adjoint(wrt, seeds=(0,), keep_outputs=True, contract=contract)
-    ones = "the cotangent of each member's result is one"
-    each = Pass("each", ones, partial(seeded_apart, shared))
+    each = Pass("each", "each member's result has cotangent one", partial(seeded_apart, shared))
     passes = _batched(own, n), SIMPLIFY, THREADED, reverse, each, SIMPLIFY
     return derived(contract).then(Pipeline("gradients_apart", passes))
 
