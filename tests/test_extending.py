@@ -56,8 +56,6 @@ def test_what_the_page_adds_works(checkout: Path, tmp_path: Path) -> None:
     for options in (["check"], ["format", "--check"]):
         command = [sys.executable, "-m", "ruff", *options, "-q", "ckad"]
         subprocess.run(command, cwd=tmp_path, check=True)
-    modules = [*(tmp_path / "ckad").rglob("*.py")]
-    assert [p for p in modules if len(p.read_text().splitlines()) > 400] == []
     environment = os.environ | {"PYTHONPATH": str(tmp_path), "CKAD_CACHE_DIR": str(tmp_path / "c")}
     done = subprocess.run(
         [sys.executable, "-c", RUN],
