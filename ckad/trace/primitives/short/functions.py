@@ -131,10 +131,10 @@ for _key in (np.imag, np.ndarray.imag):
 # --- several arrays in their common dtype --------------------------------------------------------
 
 
-def _common(xs: Any, wraps: bool = False) -> tuple[list[Any], np.dtype]:
-    """Those of a function that takes Python's numbers as arrays; they are weak if one ``wraps``."""
+def _common(xs: Any, is_weak: bool = True, wraps: bool = False) -> tuple[list[Any], np.dtype]:
+    """Python's numbers are arrays unless they are weak; one beyond the range ``wraps`` around."""
     xs = [gathered(x) for x in xs]
-    dtype = np.result_type(*(_sample(x, wraps) for x in xs))
+    dtype = np.result_type(*(_sample(x, is_weak) for x in xs))
     return [entering(x, dtype, wraps and dtype != UINT64) for x in xs], dtype
 
 
@@ -150,7 +150,7 @@ def _promoted(key: Any) -> Callable[..., Any]:
 
     def function(xs: Any, *args: Any, **options: Any) -> Any:
         reject(options.keys() - {"axis"}, f"np.{key.__name__} of integers this short, with options")
-        ins, dtype = _common(list(xs))
+        ins, dtype = _common(list(xs), is_weak=False)
         found = call(key, (ins, *args), options)
         return marked(found, dtype) if is_short(dtype) else found
 
@@ -188,7 +188,7 @@ def _product(key: Any) -> Callable[..., Any]:
         reject(
             options.get("out") is not None, f"np.{key.__name__} of integers this short with out="
         )
-        ins, dtype = _common((a, b))
+        ins, dtype = _common((a, b), is_weak=False)
         found = call(key, (*ins, *args), options)
         if not is_short(dtype):
             return found
@@ -203,7 +203,7 @@ for _own in (np.dot, np.outer, np.inner, np.vdot, np.tensordot, np.kron, arrays.
 
 def _einsum(subscripts: str, *operands: Any, **options: Any) -> Any:
     reject(options.get("out") is not None, "np.einsum of integers this short with out=")
-    ins, dtype = _common(operands)
+    ins, dtype = _common(operands, is_weak=False)
     found = call(np.einsum, (subscripts, *ins), options)
     return wrapped(found, dtype) if is_short(dtype) else found
 
