@@ -47,6 +47,8 @@ def polymul(a1: Any, a2: Any) -> Array:
 class Poly:
     """NumPy's ``poly1d``; of the coefficients that were ``given``, first ones may be 0."""
 
+    given: Array
+
     def __init__(self, c: Any) -> None:
         self.given: Any = c.given if isinstance(c, Poly) else _coefficients(c)
 
