@@ -124,3 +124,30 @@ def test_what_is_like_a_property_runs_the_functions_of_the_user(kind):
 
     assert ckad.jit(program)(0.7) == pytest.approx(program(0.7), rel=1e-14)
     check_number(program, 0.7, rel=1e-7)
+
+
+def member_of_tuples(p):
+    first = 1.0 if (0,) in [(0, 0), p] else 2.0
+    second = 1.0 if 1.0 in [(1.0, 1.0), p] else 2.0
+    return first * p + second + (4.0 if (p, 1.0) in [(0.7, 1.0), (p, 2)] else 8.0)
+
+
+def member_of_keys(p):
+    table, total = {(0, 1): p, ("a", 0): 2.0 * p, "b": p}, 0.0
+    for t in range(4):
+        if (0, t) in table and "b" in table and ("a", t) not in table:
+            total += p
+        table[0, 1] = total
+    return total
+
+
+def member_among_texts(p):
+    found = ["a" in ["b", p, "a"], "c" in ("b", p), p in [0.7, "a"], p in [None, "a"]]
+    found += [None in (p, None), p == "a", "a" != p, [p] in [[p, p], [0.5]]]
+    return p * sum(2.0**k for k, yes in enumerate(found) if yes)
+
+
+@pytest.mark.parametrize("program", [member_of_tuples, member_of_keys, member_among_texts])
+def test_membership_of_tuples_texts_and_numbers(program):
+    for p in (0.7, 0.3):
+        assert ckad.jit(program, engine="vm")(p) == pytest.approx(program(p), rel=1e-14)
