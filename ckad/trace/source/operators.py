@@ -296,7 +296,7 @@ def _compared(op: ast.cmpop, x: Any, y: Any) -> Any:
         check_operands(x, y)
     elif odd := [z for z in (x, y) if z is None or type(z) is str]:
         array: Any = y if odd[0] is x else x
-        if isinstance(array, Traced):  # no element is None, or a text
+        if isinstance(x, Traced) or isinstance(y, Traced):  # no element is None, or a text
             differs = isinstance(op, ast.NotEq)
             return np.full_like(array, differs, dtype=bool) if np.ndim(array) else differs
     if isinstance(op, ast.NotEq) and classes.inverts_equality(x):
