@@ -10,6 +10,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+import ckad
+
 from .numpy_traced import assert_same
 from .pairwise import pairs, pairwise
 
@@ -338,3 +340,16 @@ def test_the_layouts_show_every_pair(taken):
 @pytest.mark.parametrize("expression", [x for x in EXPRESSIONS if "like=" not in x])
 def test_like_numpy_on_a_numpy_scalar(expression):
     assert_same(function_of(expression), np.float64(1.5))
+
+
+@pytest.mark.parametrize("number", [2.5, 2, np.float64(2.5), True])
+def test_the_common_dtype_of_an_array_and_a_number(number):
+    def program(x, p):
+        made = np.zeros(2, dtype=np.result_type(x, p))
+        made[0] = x[0] * p
+        return made
+
+    x = np.ones(3, np.float32)
+    found, expected = ckad.jit(program, engine="vm")(x, number), program(x, number)
+    np.testing.assert_array_equal(found, expected)
+    assert found.dtype == expected.dtype

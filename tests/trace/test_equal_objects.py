@@ -143,7 +143,7 @@ def member_of_keys(p):
 
 def member_among_texts(p):
     found = ["a" in ["b", p, "a"], "c" in ("b", p), p in [0.7, "a"], p in [None, "a"]]
-    found += [None in (p, None), p == "a", "a" != p, [p] in [[p, p], [0.5]]]  # noqa: SIM300
+    found += [None in (p, None), p == "a", p != "a", [p] in [[p, p], [0.5]]]
     return p * sum(2.0**k for k, yes in enumerate(found) if yes)
 
 

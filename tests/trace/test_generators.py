@@ -481,3 +481,46 @@ def ended_early(s):
 def test_what_is_refused(f: Function, says: str) -> None:
     with pytest.raises(UnrecordableError, match=says):
         ckad.jit(f, engine="vm")(AT)
+
+
+def counted_up(x, n):
+    k = 0
+    while True:
+        if k >= n:
+            return
+        yield x * k
+        k += 1
+
+
+def with_an_else(x):
+    for z in counted_up(x, 3):
+        if z > 1.1:
+            break
+    else:
+        x = 0.9 * x
+    return x
+
+
+def that_returns(x):
+    for z in counted_up(x, 3):
+        if z > 1.1:
+            return 7.0 * z
+    return 2.0 * x
+
+
+def left_at_once(x):
+    for z in counted_up(x, 3):  # noqa: B007
+        break
+    else:
+        x = 0.9 * x
+    for z in counted_up(x + 1.0, 3):
+        return z + x
+    return x
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.AsRunWarning")
+@pytest.mark.parametrize("program", [with_an_else, that_returns, left_at_once])
+def test_the_end_of_a_generator_is_not_that_of_the_loop(program):
+    function = ckad.jit(program, engine="vm")
+    for x in (0.5, 0.6):
+        assert function(x) == pytest.approx(program(x), rel=1e-14)

@@ -50,9 +50,19 @@ def _plain_type(x: Any) -> Any:
     return x.dtype if is_traced(x) else x
 
 
+def _promoted_as(x: Any) -> Any:
+    """The dtype, or a number of Python's that promotes like a weak one."""
+    kind = _plain_type(x)
+    return _OF_PYTHON.get(kind.kind, kind) if getattr(x, "weak", False) else kind
+
+
+#: A number of Python's of each kind that is weak.
+_OF_PYTHON = {"i": 0, "f": 0.0, "c": 0j}
+
+
 @implements(np.result_type, kind=EVERY)
 def result_type(*arrays_and_dtypes: Any) -> np.dtype:
-    return np.result_type(*map(_plain_type, arrays_and_dtypes))
+    return np.result_type(*map(_promoted_as, arrays_and_dtypes))
 
 
 @implements(np.can_cast)

@@ -293,9 +293,9 @@ def _compared(op: ast.cmpop, x: Any, y: Any) -> Any:
         return weakened(_contained(x, y, isinstance(op, ast.In)))
     if not isinstance(op, _SAME):
         check_operands(x, y)
-    elif x is None or y is None:
-        array: Any = x if y is None else y
-        if isinstance(x, Traced) or isinstance(y, Traced):  # no element is None
+    elif odd := [z for z in (x, y) if z is None or type(z) is str]:
+        array: Any = y if odd[0] is x else x
+        if isinstance(x, Traced) or isinstance(y, Traced):  # no element is None, or a text
             differs = isinstance(op, ast.NotEq)
             return np.full_like(array, differs, dtype=bool) if np.ndim(array) else differs
     if isinstance(op, ast.NotEq) and classes.inverts_equality(x):
@@ -373,6 +373,7 @@ def _contained(x: Any, y: Any, wanted: bool) -> Any:
     if said is not MISSING:
         return _told(said, wanted)
     check_key((x, *y) if type(y) in (list, tuple) and is_told_by_identity(x) else x)
+    y = list(y) if isinstance(y, dict) else y
     if not (holds_tracer(x) or holds_tracer(y)):
         return contained(y, x) is wanted
     if isinstance(y, Iterator):
@@ -380,14 +381,11 @@ def _contained(x: Any, y: Any, wanted: bool) -> Any:
             "`in` takes items of an iterator up to the one that is equal, and which that is "
             "depends on a traced value. Make a list of its items before: xs = list(...)."
         )
-    if isinstance(y, dict):
-        y = list(y)
-    found: Any = False
     if isinstance(y, Tracer):
-        found = np.any(np.equal(y, x))
-    else:
-        for item in y:
-            found = np.logical_or(found, np.all(np.equal(item, x)))
+        return _told(np.any(np.equal(y, x)), wanted)
+    found: Any = False
+    for item in y:
+        found = np.logical_or(found, np.all(compared(ast.Eq(), item, x)))
     return _told(found, wanted)
 
 

@@ -15,7 +15,7 @@ from ckad.place import running
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source.actions import ended, listed, run_block
-from ckad.trace.source.names.frame import Frame, made
+from ckad.trace.source.names.frame import Frame, made, region
 from ckad.trace.source.names.reader import ITEM
 
 #: What is done with an item; how that ends, as a `Flow`.
@@ -40,12 +40,14 @@ class Thrown(BaseException):
 class GeneratorFrame(Frame):
     """A generator function that is being run."""
 
-    __slots__ = ("consumer", "ends")
+    __slots__ = ("began", "consumer", "ends", "is_left")
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.consumer: Consumer | None = None
         self.ends: set[int] = set()  # how what is done with the items may end the loop
+        self.began: Any = None  # the region in which it is run
+        self.is_left = False  # what is done with an item certainly ends it, there
 
     @property
     def returns(self) -> bool:
@@ -87,7 +89,7 @@ class Generated(Once):
         """Run the body, which ``catches`` what the consumer raises or not."""
         if self.is_begun:
             raise run_over_again("a generator is")
-        self._is_begun = True
+        self._is_begun, self.frame.began = True, region()
         return ended(self.frame, driven(self.frame, consumer, catches))
 
     def __next__(self) -> Any:

@@ -38,15 +38,30 @@ def over(frame: Frame, node: ast.For, items: Driven) -> Flow | None:
         frame.line = node.lineno
         assign(frame, node.target, item)
         flow: Flow | None = run_block(frame, node.body)
+        if flow is not None and flow.always(Flow.BREAK) and region() is before:
+            breaks.append(flow)
         return flow
 
+    before, breaks = region(), list[Flow]()
     if node.orelse and isinstance(items, Counted) and items.length is not None:
         raise UnrecordableError.here(
             "a for loop over zip() of a generator has an else. Set a flag before break, and "
             "look at it after the loop."
         )
     flow: Flow | None = items.run(step)
+    if node.orelse and flow is not None and flow.always(Flow.BREAK) and not breaks:
+        raise _several_ends()
     return flow
+
+
+def _several_ends() -> UnrecordableError:
+    return UnrecordableError(
+        at_place(
+            "a loop over a generator may end in several ways (break, return, a return of the "
+            "generator), and a traced value decides in which. Set a flag and break, and look "
+            "at the flag after the loop."
+        )
+    )
 
 
 def yielded(frame: Frame, node: ast.Yield) -> Flow | None:
@@ -62,6 +77,7 @@ def yielded(frame: Frame, node: ast.Yield) -> Flow | None:
     left = flow.kinds - {Flow.NEXT, Flow.CONTINUE}
     frame.ends |= {k if k == Flow.RETURN else Flow.BREAK for k in left}
     if goes is False:
+        frame.is_left = region() is frame.began
         return definite(Flow.RETURN)
     signal = np.where(goes, Flow.NEXT, Flow.RETURN)
     return Flow(frozenset({Flow.NEXT, Flow.RETURN}), signal)
@@ -71,12 +87,9 @@ def ended(frame: GeneratorFrame, flow: Flow | None) -> Flow | None:
     """How a loop ends whose generator's body has ended with ``flow``."""
     if flow is None or not frame.ends or Flow.RETURN not in flow.kinds:
         return None
-    if len(frame.ends) > 1 or (frame.returns and not flow.is_definite):
-        raise UnrecordableError.here(
-            "a loop over a generator may end in several ways (break, return, a return of the "
-            "generator), and a traced value decides in which. Set a flag and break, and look "
-            "at the flag after the loop."
-        )
+    is_clear = flow.is_definite and (frame.is_left or Flow.RETURN not in frame.ends)
+    if len(frame.ends) > 1 or (frame.returns and not is_clear):
+        raise _several_ends()
     (kind,) = frame.ends
     if flow.is_definite:
         return definite(kind)
