@@ -74,7 +74,7 @@ def _is_worth(tape: Tape, loops: Sequence[int]) -> bool:
 def _waves(tape: Tape, loops: Sequence[int]) -> list[int]:
     """How many of the loops come one after the other before each of them."""
     own, waves = set(loops), list[int]()
-    for k, row in enumerate(tape.rows):
+    for row in tape.rows:
         waves.append(max((waves[x] + (x in own) for x in row.operands), default=0))
     return [waves[k] for k in loops]
 
@@ -145,15 +145,15 @@ def _stack(b: Builder, xs: Sequence[int]) -> int:
     """What lies in order in one stack already, as what other loops gave, is that."""
     shape = b.type(xs[0]).shape
     whole = {_is_part(b, x, at) for at, x in enumerate(xs)}
-    if len(whole) == 1 and (found := whole.pop()) is not None:
-        if b.type(found).shape == (len(xs), *shape):
-            return found
+    found = whole.pop() if len(whole) == 1 else None
+    if found is not None and b.type(found).shape == (len(xs), *shape):
+        return found
     return b.concat(*(b.reshape_to(x, (1, *shape)) for x in xs), attrs=(0,))
 
 
 def _part(b: Builder, stack: int, at: int, type: Type) -> int:
-    n = len(type.shape)
-    part = b.slice(stack, attrs=(at, *[0] * n, *[1] * (n + 1)), type=type.with_shape((1, *type.shape)))
+    one = type.with_shape((1, *type.shape))
+    part = b.slice(stack, attrs=_attrs(at, type), type=one)
     return b.reshape_to(part, type.shape)
 
 
@@ -161,9 +161,14 @@ def _is_part(b: Builder, x: int, at: int) -> int | None:
     """The stack of which ``x`` is the part at ``at``, as `_part` reads it."""
     row = b.rows[x]
     part = b.rows[row.operands[0]] if row.op is Op.RESHAPE else row
-    n = len(row.type.shape)
     is_one = part.op is Op.SLICE and part.type.shape == (1, *row.type.shape)
-    return part.operands[0] if is_one and part.attrs == (at, *[0] * n, *[1] * (n + 1)) else None
+    return part.operands[0] if is_one and part.attrs == _attrs(at, row.type) else None
+
+
+def _attrs(at: int, part: Type) -> tuple[int, ...]:
+    """Where a slice of a stack begins, and its steps."""
+    n = len(part.shape)
+    return (at, *[0] * n, *[1] * (n + 1))
 
 
 def _body(where: Source, tape: Tape, row: Row, columns: Sequence[Sequence[int]]) -> Tape:
