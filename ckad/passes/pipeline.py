@@ -349,8 +349,7 @@ def gradients_apart(
     own = [k in wrt or each for k, each in enumerate(inputs)]
     shared = [k for k in wrt if not inputs[k]]
     reverse = _adjoint(wrt, seeds=(0,), keep_outputs=True, contract=contract)
-    ones = "the cotangent of each member's result is one"
-    each = Pass("each", ones, partial(seeded_apart, shared))
+    each = Pass("each", f"{SEEDED.does}, of each member", partial(seeded_apart, shared))
     passes = _batched(own, n), SIMPLIFY, THREADED, reverse, each, SIMPLIFY
     return derived(contract).then(Pipeline("gradients_apart", passes))
 
