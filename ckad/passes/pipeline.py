@@ -45,6 +45,7 @@ from ckad.passes.integers.steady import steady
 from ckad.passes.rewrite import appended, seeded, seeded_apart, with_outputs
 from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent
+from ckad.passes.together import together
 from ckad.passes.transpose import transposed
 from ckad.passes.untape import untape
 from ckad.passes.vectorise import vectorise
@@ -163,6 +164,7 @@ VECTORISE = Pass(
 )
 PRODUCTS = Pass("products", "sums of products of elements are matrix products", products)
 SEGMENTS = Pass("segments", "sums over known runs of places are sparse products", segments)
+TOGETHER = Pass("together", "many loops that are alike are the steps of one", together)
 IN_RANGE = Pass("in_range", "indices that are proven to be in range are not checked", in_range)
 STEADY = Pass("steady", "an element that a loop meets at one place is a scalar around it", steady)
 STACKED = Pass("stacked", "what steps write at their number is what a loop gives", stacked)
@@ -266,7 +268,7 @@ def recorded() -> Pipeline:
 
 def primal(contract: bool = False) -> Pipeline:
     fused = (FMA,) if contract else ()
-    return Pipeline("primal", (IN_RANGE, STEADY, HOIST, ENDS, SIMPLIFY, *fused))
+    return Pipeline("primal", (TOGETHER, IN_RANGE, STEADY, HOIST, ENDS, SIMPLIFY, *fused))
 
 
 def derived(contract: bool = False) -> Pipeline:
@@ -347,8 +349,7 @@ def gradients_apart(
     own = [k in wrt or each for k, each in enumerate(inputs)]
     shared = [k for k in wrt if not inputs[k]]
     reverse = _adjoint(wrt, seeds=(0,), keep_outputs=True, contract=contract)
-    ones = "the cotangent of each member's result is one"
-    each = Pass("each", ones, partial(seeded_apart, shared))
+    each = Pass("each", f"{SEEDED.does}, of each member", partial(seeded_apart, shared))
     passes = _batched(own, n), SIMPLIFY, THREADED, reverse, each, SIMPLIFY
     return derived(contract).then(Pipeline("gradients_apart", passes))
 

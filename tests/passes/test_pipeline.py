@@ -22,7 +22,7 @@ from ckad.tape.verify import verify
 
 from .recorded import raw
 
-PRIMAL = "in_range steady hoist ends simplify"
+PRIMAL = "together in_range steady hoist ends simplify"
 DERIVED = f"{PRIMAL} unseen"
 ROUTES = {
     pipeline.recorded: "simplify vectorise products segments",
