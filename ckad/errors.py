@@ -140,6 +140,10 @@ class ComplexSpectrumError(RaisedError):
     """Eigenvalues are complex, and the program was recorded for real ones, as NumPy gives them."""
 
 
+class UnsolvedError(RaisedError):
+    """An iteration for a linear system has not converged, forwards or for the derivative."""
+
+
 class NonFiniteError(CkadError, FloatingPointError):
     """A NaN or an infinity was produced while ``check_finite=True``.
 

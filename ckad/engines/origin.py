@@ -16,6 +16,7 @@ from ckad.errors import (
     TracedIndexError,
     TracedShapeError,
     UnboundError,
+    UnsolvedError,
 )
 from ckad.tape.control import LOOPS, read_reverse_loop
 from ckad.tape.ops import Op
@@ -75,6 +76,10 @@ def _quoted(source: str) -> str:
     return f"\n    {text}" if text else ""
 
 
+_UNCONVERGED = (
+    "an iteration has not converged{where}, and its derivative is that of the solution. Give "
+    "it more iterations (maxiter), looser tolerances, a better start or a preconditioner."
+)
 _STOPPED: dict[str, tuple[type[Exception], str]] = {
     "index": (
         TracedIndexError,
@@ -130,11 +135,8 @@ _STOPPED: dict[str, tuple[type[Exception], str]] = {
         "numbers are sorted{where} among which is a NaN, and where Python would leave each depends "
         "on its comparisons. Sort by np.sort, which puts NaN last, or leave it out before.",
     ),
-    "unconverged": (
-        RaisedError,
-        "an iteration has not converged{where}, and its derivative is that of the solution. Give "
-        "it more iterations (maxiter), looser tolerances, a better start or a preconditioner.",
-    ),
+    "unconverged": (RaisedError, _UNCONVERGED),
+    "unsolved": (UnsolvedError, _UNCONVERGED),
     "given": (
         RaisedError,
         "the program was recorded for other numbers of its arguments{where}: a shape depends on "

@@ -39,6 +39,7 @@ class Reason(IntEnum):
     ORDER = 26
     SPECTRUM = 27
     DEGREE = 28
+    UNSOLVED = 29
 
 
 def reason_of(row: Row) -> Reason:

@@ -31,9 +31,10 @@ from ckad.errors import (
     UnboundError,
     UnknownLengthError,
     UnrecordableError,
+    UnsolvedError,
 )
 from ckad.place import user_place
-from ckad.trace.memory import spectra
+from ckad.trace.memory import solutions, spectra
 from ckad.trace.memory.context import MOST_ROWS, TooLong
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.record import Arguments, Given
@@ -82,6 +83,13 @@ class _Complex(BaseException):
         self.error = error
 
 
+class _Unsolved(BaseException):
+    """An iteration for a linear system has not converged."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
 class _Anew(BaseException):
     """A run was stopped where a handler may go on."""
 
@@ -92,12 +100,24 @@ class _Anew(BaseException):
 def met_by_handlers(entry: F) -> F:
     """A transformed function: where a run is stopped by what one of the program's handlers may
     meet, it is called once more, and the program is recorded as it runs. Eigenvalues are real at
-    first; where they are not, it is called once more, too."""
+    first, and iterations for linear systems derived as solutions; where they are not, it is called
+    once more, too."""
 
     @wraps(entry)
-    def by_spectra(*args: Any, **options: Any) -> Any:
+    def by_solutions(*args: Any, **options: Any) -> Any:
         if _call.may_begin_anew or _call.stopped is not None or is_tracing():
             return entry(*args, **options)
+        try:
+            return by_spectra(*args, **options)
+        except _Unsolved as found:
+            error = found.error
+        try:
+            with solutions.deriving_by_steps():
+                return by_spectra(*args, **options)
+        except CkadError:
+            raise error from None
+
+    def by_spectra(*args: Any, **options: Any) -> Any:
         try:
             with spectra.assuming(real=True):
                 return called(*args, **options)
@@ -124,7 +144,7 @@ def met_by_handlers(entry: F) -> F:
         finally:
             _call.stopped = None
 
-    return by_spectra  # type: ignore[return-value]
+    return by_solutions  # type: ignore[return-value]
 
 
 def run(recorded: Recorded, once: Callable[[], T]) -> T:
@@ -136,6 +156,10 @@ def run(recorded: Recorded, once: Callable[[], T]) -> T:
     except ComplexSpectrumError:
         if before[0] or before[1] is not None:
             raise _Complex from None
+        raise
+    except UnsolvedError as error:
+        if (before[0] or before[1] is not None) and not solutions.by_steps():
+            raise _Unsolved(error) from None
         raise
     except _STOPS as error:
         if before[0] and recorded.recording.is_guarded and recorded.refusal is None:
@@ -149,6 +173,7 @@ def key_of(key: Hashable) -> Hashable:
     """A key of a call's recording; where the one for all numbers was stopped, of another beside it,
     so that a result does not depend on the calls before."""
     key = key if spectra.are_assumed_real() else ("complex spectra", key)
+    key = ("by steps", key) if solutions.by_steps() else key
     return key if _stopped() is None else ("as it runs", key)
 
 

@@ -24,7 +24,8 @@ from ckad.rules.routines.sparse import (
     times_transposed,
 )
 from ckad.tape.builder import Builder
-from ckad.tape.types import Type
+from ckad.tape.reasons import Reason
+from ckad.tape.types import DType, Type
 
 #: The first attribute.
 METHODS = ("cg", "bicgstab", "gmres")
@@ -301,12 +302,26 @@ def _column(b: Builder, x: int) -> int:
     return b.reshape_to(x, (b.type(x).size, 1))
 
 
-def _solved(b: Builder, data: int, right: int, rest: Sequence[int], attrs: Sequence[int]) -> int:
-    """The solution, from a first guess of zeros."""
+def _info(b: Builder, found: int, n: int) -> int:
+    kept = b.slice(found, attrs=(n, 1), type=b.type(found).with_shape((1,)))
+    return b.convert(b.reshape_to(kept, ()), type=Type(DType.I64, ()))
+
+
+def _solved(
+    b: Builder, out: int, data: int, right: int, rest: Sequence[int], attrs: Sequence[int]
+) -> int:
+    """The solution, from a first guess of zeros. It stops the program where that or the one it
+    belongs to has not converged: what was found is not the solution then."""
     indptr, indices, _, *others = rest
     guess = b.full_like(right, 0.0)
     found = b.call(data, right, indptr, indices, guess, *others, attrs=(krylov.number, *attrs))
-    return _vector(b, found, attrs[4])
+    x, n = _vector(b, found, attrs[4]), attrs[4]
+    for told in (out, found):
+        zero = b.convert(
+            b.wrap(_info(b, told, n), attrs=(1, Reason.UNSOLVED)), type=Type(DType.F64, ())
+        )
+        x = b.sub(x, b.broadcast_to(zero, (n,)))
+    return x
 
 
 def _jvp(
@@ -322,7 +337,7 @@ def _jvp(
     total = add(b, terms)
     if total is None:
         return None
-    return b.pad(_solved(b, data, total, rest, attrs), attrs=(0, 1), type=b.type(out))
+    return b.pad(_solved(b, out, data, total, rest, attrs), attrs=(0, 1), type=b.type(out))
 
 
 def _vjp(
@@ -332,7 +347,7 @@ def _vjp(
     method, transposed, *others = attrs
     n, x = attrs[4], _vector(b, out, attrs[4])
     turned = (method, 1 - transposed, *others)
-    of_right = _solved(b, data, _vector(b, ct, n), rest, turned)
+    of_right = _solved(b, out, data, _vector(b, ct, n), rest, turned)
     pair = (x, of_right) if transposed else (of_right, x)
     of_data = b.neg(
         samples(b, _column(b, pair[0]), _column(b, pair[1]), rest[:2], (n, n, b.type(data).size))

@@ -16,6 +16,7 @@ from ckad.place import at_place
 from ckad.tape.tape import Tape
 from ckad.trace import dispatch
 from ckad.trace.arrays import known, solution, stopping
+from ckad.trace.memory import solutions
 from ckad.trace.record import inline
 from ckad.trace.source import follow
 from ckad.trace.source.library.written import iterations
@@ -39,8 +40,8 @@ def krylov(method: str, product: Product, b: Any, M: Product | None = None, **op
 def _solution(
     method: str, product: Product, b: Any, x: Any, info: Any, M: Product | None, bounds: Any
 ) -> Any:
-    """``x``, derived as the solution of ``product(x) = b``."""
-    if not isinstance(x, Tracer):
+    """``x``, derived as the solution of ``product(x) = b``, or by the steps to it."""
+    if not isinstance(x, Tracer) or solutions.by_steps():
         return x
     options = _options(method, bounds)
     a, m = Closed(product, x), None if M is None else Closed(M, x)
@@ -58,7 +59,7 @@ def _solution(
             of_residuals = lambda v: _applied(turned, v, q)  # noqa: E731
         found, info = krylov(method, own, b, of_residuals, **options)
         wrong = (info != 0) | ((rows[1] != 0) & np.any(b != 0.0))
-        return stopping(found, wrong, "UNCONVERGED")
+        return stopping(found, wrong, "UNSOLVED")
 
     def push(x: Any, rows: Sequence[Any], tangents: Sequence[Any]) -> Any:
         p, at = rows[2 : 2 + n], floats(rows[2 : 2 + n])

@@ -11,6 +11,7 @@ import numpy as np
 from ckad import trees
 from ckad.patterns import is_sparse, is_superlu
 from ckad.trace.dispatch import call, reject
+from ckad.trace.memory import solutions
 from ckad.trace.source.library.written import iterations
 from ckad.trace.source.values import holds_tracer
 from ckad.trace.values.array import Array
@@ -86,12 +87,13 @@ def replaced(callee: Any, args: Any, options: Any) -> Any:
     if callee is module.LinearOperator and _is_of_functions(args, options):
         return iterations.LinearOperator
     given = (*args[:1], options.get("A"), options.get("M"))
-    if any(type(x) is iterations.LinearOperator for x in given):
+    if solutions.by_steps() or any(type(x) is iterations.LinearOperator for x in given):
         for name in _SOLVERS:
             if callee is getattr(module, name):
                 return getattr(iterations, name)
         reject(
-            _package_of(callee).startswith("scipy.sparse.linalg"),
+            _package_of(callee).startswith("scipy.sparse.linalg")
+            and any(type(x) is iterations.LinearOperator for x in given),
             f"scipy.sparse.linalg.{getattr(callee, '__name__', callee)} of a LinearOperator "
             "(cg, bicgstab and gmres take one)",
         )
