@@ -1,7 +1,8 @@
 """Whether what an iteration gives is derived as the solution of its system, or by its steps.
 
 The steps are the program where the iteration has not converged, for its result or for the
-derivative, as with a singular matrix; the numbers of a run alone tell. Every thread has its own answer.
+derivative, as with a singular matrix; the numbers of a run alone tell. Every thread has its own
+answer.
 """
 
 from __future__ import annotations
