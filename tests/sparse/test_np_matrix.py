@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
+import scipy.linalg as la
 
 import ckad
-from ckad.errors import UnsupportedFunctionError
+from ckad.errors import UnrecordableError, UnsupportedFunctionError
 
 pytestmark = pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 A = np.array([[1.2, 0.3, 0.4], [0.2, 2.0, -0.5], [0.7, 0.1, 1.5]])
@@ -83,21 +86,87 @@ def test_values_and_gradients(function, engine):
 
 
 def written(a, v):
-    M = np.matrix(a)
+    """The writes of a filter that fills its matrices element by element, and by parts."""
+    M = np.matrix(np.zeros((3, 3)))
     M[0, 1] = v[0]
-    return M[0, 0]
+    M[:, 0] = np.matrix([[v[1]], [2 * v[0]], [3.0]])
+    M[1] = np.array([1.0, v[0], v[1] ** 2])
+    row = M[2]
+    row += v[0]
+    M[0:2, 1:3] -= np.eye(2) * v[1]
+    M /= 2.0
+    other = M
+    other[2, 2] = v[0] * v[1]
+    return (M * M).A
 
 
-def changed(a, v):
-    M = np.matrix(a)
-    M += M
-    return M[0, 0]
+def written_in_loops(a, v):
+    M = np.matrix(np.zeros((2, 2)))
+    other = M
+    for n in range(12):
+        N = np.asmatrix(np.zeros((2, 2)))
+        for k in range(2):
+            N[k, :] = M[1 - k, :] * 0.5
+            N[k, k] += v[k] * n
+        if N[0, 0] > 3.0:
+            M[0, 1] = v[0] * n
+        else:
+            M[1, 0] += v[1]
+        M += N * 0.01
+    return (M.T * other).A
+
+
+def scaled_in_a_loop(a, v):
+    M = np.matrix(np.eye(2))
+    for _ in range(9):
+        M[0, 1] = M[0, 1] * 0.5 + v[0]
+        M = M * 0.9
+    return M.A
+
+
+def beside_arrays(a, v):
+    M = np.matrix([[v[0], 1.0], [0.5, 2.0 * v[1]]])
+    inverse = la.inv(M) * M * v[1] + np.array([[v[0], 2.0], [3.0, 4.0]]) * M
+    known = np.matrix([[1.0, 2.0], [3.0, 4.0]])
+    known = known * v[0] + v[1] * known[0, :] + known * np.array([[v[0]], [v[1]]])
+    below = np.vstack((M, np.matrix([v[0], v[1]]))).T * np.ones((3, 1))
+    beside = np.hstack((M, M * 2)) * np.ones((4, 1))
+    solved = -np.linalg.inv(M).dot(M[:, 0] * v[0]) + np.linalg.solve(M, np.matrix([[1.0], [v[0]]]))
+    return (inverse + known + below + beside + solved).A
+
+
+def asked(a, v):
+    M = np.matrix([[v[0], 1.3], [0.6, 2.0 * v[1]]])
+    found = abs(M - 3).max() + np.linalg.norm(M) + np.trace(M) + M.mean(0)[0, 1]
+    if M[0].dot(M[:, 0]) < 1e5:
+        found += np.where(M > 0.8, M, 0).sum() + copy.deepcopy(M)[0, 0] ** 2
+    return found + np.multiply(M, M)[1, 1] + np.max(M, axis=1)[0, 0] + np.outer(M[0], M[1])[0, 1]
+
+
+@pytest.mark.parametrize(
+    "function", [written, written_in_loops, scaled_in_a_loop, beside_arrays, asked]
+)
+def test_matrices_that_are_written_and_stand_beside_arrays(function):
+    found, wanted = ckad.jit(function, engine="vm")(A, V), function(A, V)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    ckad.testing.check_grads(function, (A, V), order=1, engine="vm")
+
+
+def test_a_matrix_that_shows_an_array_from_outside_is_not_written():
+    outside = np.zeros((2, 2))
+
+    def write(a, v):
+        np.asmatrix(outside)[0, 1] = v[0]
+        return v[0]
+
+    with pytest.raises(UnrecordableError, match="did not get as an argument"):
+        ckad.jit(write)(A, V)
 
 
 REFUSED = [
-    *(written, changed, lambda a, v: (np.matrix(a) @ v).A),
-    *(lambda a, v: np.multiply(np.matrix(a), a).A, lambda a, v: (2 ** np.matrix(a)).A),
-    *(lambda a, v: (np.matrix(a) ** 0.5).A, lambda a, v: np.hstack([np.matrix(a), a]).A),
+    *(lambda a, v: (np.matrix(a) @ v).A, lambda a, v: (2 ** np.matrix(a)).A),
+    *(lambda a, v: (np.matrix(a) ** 0.5).A, lambda a, v: np.multiply(a, np.matrix(a)).A),
+    lambda a, v: np.dot(np.matrix(a), v).A,
 ]
 
 

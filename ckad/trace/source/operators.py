@@ -142,7 +142,7 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     if type(x) in _ARITHMETIC and type(y) in _ARITHMETIC and function in _UFUNCS:
         return _computed(function, x, y)
     check_operands(x, y)
-    x, y = sparse.operands(function, _number(x), _number(y))
+    x, y = sparse.operands(_number(x), _number(y), function in _UFUNCS)
     if isinstance(x, np.ma.MaskedArray) and isinstance(y, Traced):
         x = concrete(x)  # its own operators do not know traced arrays
     result = classes.operated(function, x, y)

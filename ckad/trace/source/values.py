@@ -31,6 +31,7 @@ from ckad.trace.values.complex import ComplexTracer, as_complex
 from ckad.trace.values.fields import Fields
 from ckad.trace.values.filled import Zero, is_filled, of_function
 from ckad.trace.values.short import Short, constant
+from ckad.trace.values.sparse import Dense
 from ckad.trace.values.tracer import Tracer, fresh, known, lift, value
 from ckad.trees import SHORT
 
@@ -242,7 +243,7 @@ def truth(x: Any) -> bool | Tracer:
     """What a condition makes of ``x``: a bool, or a traced scalar of dtype bool."""
     if type(x) is ComplexTracer:
         x = np.not_equal(x, 0)
-    if type(x) is Short:
+    if type(x) in (Short, Dense):
         x = x.numbers
     if isinstance(x, Filtered):
         x = np.greater(x.count, 0)

@@ -255,6 +255,9 @@ class Dense(Array):
             at_place("a traced np.matrix is turned into a plain array. Use np.asarray(m) of it.")
         )
 
+    def __bool__(self) -> bool:
+        return bool(self.numbers)
+
     def __repr__(self) -> str:
         return "<traced matrix; np.asarray(m) is the array>"
 

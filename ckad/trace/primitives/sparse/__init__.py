@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ckad.patterns import Pattern
 from ckad.trace import dispatch
-from ckad.trace.values.sparse import Sparse
+from ckad.trace.values.sparse import Dense, Sparse
 from ckad.trace.values.tracer import Tracer
 
 #: The modules that hold rows of the table; they import SciPy.
@@ -26,8 +27,24 @@ _MODULES = (
 
 
 def _derived(key: Any) -> dispatch.Function | None:
-    """The row of ``key``, once the modules are there."""
-    return dispatch.cell(key, dispatch.SPARSE) if _load() else None
+    """The row of ``key``, once the modules are there; ``scipy.linalg`` takes what an ``np.matrix``
+    holds, and gives arrays."""
+    found = dispatch.cell(key, dispatch.SPARSE) if _load() else None
+    of_arrays = (getattr(key, "__module__", None) or "").startswith("scipy.linalg")
+    return partial(_of_numbers, key) if found is None and of_arrays else found
+
+
+def _of_numbers(function: Any, *args: Any, **options: Any) -> Any:
+    dispatch.reject(
+        any(isinstance(x, Sparse) for x in (*args, *options.values())),
+        f"scipy.linalg.{function.__name__} of sparse matrices (A.toarray() before)",
+    )
+    given = {name: _numbers(x) for name, x in options.items()}
+    return dispatch.call(function, [*map(_numbers, args)], given)
+
+
+def _numbers(x: Any) -> Any:
+    return x.numbers if isinstance(x, Dense) else x
 
 
 def _load() -> bool:

@@ -20,7 +20,7 @@ from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.dispatch import COMPLEX, PLAIN, SPARSE, call, put, reject
 from ckad.trace.memory.context import current
-from ckad.trace.primitives.sparse.dense import part
+from ckad.trace.primitives.sparse.dense import part, write
 from ckad.trace.primitives.sparse.making import construct, structure
 from ckad.trace.primitives.sparse.operators import (
     is_matrix,
@@ -187,10 +187,8 @@ def plain_index(index: Any) -> Any:
 
 
 def _write(x: Any, index: Any, value: Any) -> None:
-    reject(
-        isinstance(x, Dense),
-        "writing into an np.matrix of traced values (write into an array, before np.asmatrix(a))",
-    )
+    if isinstance(x, Dense):
+        return write(x, index, value)
     check_writable(x)
     value = value.numbers if isinstance(value, Dense) else value
     if not isinstance(x, Editable):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import operator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ckad import trees
 from ckad.place import at_place
+from ckad.trace import dispatch
 from ckad.trace.dispatch import SPARSE, call, put, reject
+from ckad.trace.primitives.sparse.operators import is_matrix, numbers_of, of_dense
 from ckad.trace.values.sparse import Dense
 from ckad.trace.values.tracer import Tracer
 
@@ -40,8 +43,22 @@ def part(x: Dense, index: Any) -> Any:
         return Dense(found)
     if not shape:
         return found
-    is_column = isinstance(index, tuple) and len(index) > 1 and _is_number(index[1])
-    return Dense(call(np.reshape, (found, (-1, 1) if is_column else (1, -1)), {}))
+    return Dense(call(np.reshape, (found, (-1, 1) if _is_column(index) else (1, -1)), {}))
+
+
+def write(x: Dense, index: Any, value: Any) -> None:
+    """A part with one number among its slices keeps two axes, as ``part`` gives it."""
+    numbers = value.numbers if isinstance(value, Dense) else value
+    shape = np.shape(call(operator.getitem, (x.numbers, index), {}))
+    indices = index if isinstance(index, tuple) else (index,)
+    if len(shape) == 1 and all(isinstance(i, slice) or np.ndim(i) == 0 for i in indices):
+        kept = (*shape, 1) if _is_column(index) else (1, *shape)
+        numbers = call(np.reshape, (call(np.broadcast_to, (numbers, kept), {}), shape), {})
+    call(operator.setitem, (x.numbers, index, numbers), {})
+
+
+def _is_column(index: Any) -> bool:
+    return isinstance(index, tuple) and len(index) > 1 and _is_number(index[1])
 
 
 def _is_number(x: Any) -> bool:
@@ -63,12 +80,41 @@ def _matmul(x: Any, y: Any) -> Any:
     return call(operator.mul, (x, y), {})
 
 
+def _changing(function: Any) -> Any:
+    """An operator that writes what it gives into its first operand, as ``A += B`` does."""
+
+    def changed(x: Dense, other: Any) -> Dense:
+        found = call(function, (x, other), {})
+        fits = function is operator.mul or np.can_cast(found.dtype, x.dtype, "same_kind")
+        reject(not fits, f"an np.matrix of {x.dtype} that is changed by one of {found.dtype}")
+        write(x, (slice(None), slice(None)), found)
+        return x
+
+    return changed
+
+
 def _exponent(x: Dense, base: Any, modulo: None = None) -> Any:
     reject(True, "a power by an np.matrix")
 
 
 def _adjoint(x: Dense) -> Dense:
     return Dense(call(np.conj, (call(np.transpose, (x.numbers,), {}),), {}))
+
+
+def _joined(function: Any) -> Any:
+    """Matrices and arrays beside or below one another."""
+
+    def join(parts: Any, **options: Any) -> Any:
+        known = [np.asarray(x) if isinstance(x, np.matrix) else x for x in parts]
+        arrays = [x.numbers if isinstance(x, Dense) else x for x in known]
+        reject(any(map(is_matrix, arrays)), f"np.{function.__name__} of sparse matrices")
+        return Dense(call(function, (arrays,), options))
+
+    return join
+
+
+for _function in (np.vstack, np.hstack, np.concatenate):
+    put(_function, _joined(_function), SPARSE)
 
 
 def _of_matrix(function: Any) -> Any:
@@ -82,6 +128,65 @@ def _of_matrix(function: Any) -> Any:
     return called
 
 
+def _of_its_own(function: Any, given: Any) -> None:
+    """A row for ``np.matrix`` beside that for sparse matrices."""
+    others = dispatch.cell(function, SPARSE)
+
+    def chosen(x: Any, *args: Any, **options: Any) -> Any:
+        if isinstance(x, Dense) or any(isinstance(y, Dense) for y in args):
+            return given(x, *args, **options)
+        reject(others is None, f"np.{function.__name__} of sparse matrices")
+        return others(x, *args, **options)  # type: ignore[misc]
+
+    put(function, chosen, SPARSE)
+
+
+def _reduced(function: Any) -> Any:
+    """Along an axis two of them are left."""
+
+    def reduce(x: Dense, axis: Any = None, **options: Any) -> Any:
+        if axis is None:
+            return call(function, (x.numbers,), options)
+        return Dense(call(function, (x.numbers,), {"axis": axis, "keepdims": True, **options}))
+
+    return reduce
+
+
+def _as_arrays(function: Any) -> Any:
+    """A function that makes arrays of its operands."""
+
+    def called(*args: Any, **options: Any) -> Any:
+        arrays = tuple(numbers_of(x) for x in args)
+        reject(any(map(is_matrix, arrays)), f"np.{function.__name__} of sparse matrices")
+        return call(function, arrays, options)
+
+    return called
+
+
+def _dot(x: Any, y: Any) -> Any:
+    reject(np.ndim(x) == 1 or np.ndim(y) == 1, "np.dot of an np.matrix and a vector")
+    return call(operator.mul, (x, y), {})
+
+
+def _solution(a: Any, b: Any) -> Any:
+    found = call(np.linalg.solve, (numbers_of(a), numbers_of(b)), {})
+    return Dense(found) if isinstance(b, (Dense, np.matrix)) else found
+
+
+def _copied(x: Dense, *args: Any) -> Dense:
+    return Dense(call(np.copy, (x.numbers,), {}))
+
+
+for _function in (np.sum, np.mean, np.max, np.min, np.std, np.var):
+    _of_its_own(_function, _reduced(_function))
+for _function in (np.linalg.norm, np.trace, np.outer, np.where):
+    _of_its_own(_function, _as_arrays(_function))
+for _function in (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal):
+    _of_its_own(_function, partial(of_dense, _function))
+for _function in (np.copy, np.ndarray.copy, np.ndarray.__copy__):
+    _of_its_own(_function, _copied)
+_of_its_own(np.dot, _dot)
+_of_its_own(np.linalg.solve, _solution)
 for _function in (np.linalg.inv, np.linalg.det):
     put(_function, _of_matrix(_function), SPARSE)
 put(np.matrix, made, SPARSE)
@@ -89,8 +194,15 @@ put(np.asmatrix, shown, SPARSE)
 _METHODS: dict[str, Any] = {
     "I": property(_inverse),
     "H": property(_adjoint),
+    "dot": _dot,
+    "trace": lambda x: Dense(call(np.reshape, (call(np.trace, (x.numbers,), {}), (1, 1)), {})),
+    "__deepcopy__": _copied,
     "size": property(lambda x: x.numbers.size),
     "__pow__": _power,
+    "__iadd__": _changing(np.add),
+    "__isub__": _changing(np.subtract),
+    "__imul__": _changing(operator.mul),
+    "__itruediv__": _changing(np.divide),
     "__rpow__": _exponent,
     "__matmul__": _matmul,
     "__rmatmul__": lambda x, other: _matmul(other, x),

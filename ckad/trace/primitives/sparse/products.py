@@ -121,7 +121,8 @@ def _multiplied(x: Any, y: Any, **options: Any) -> Any:
         if is_matrix(x):
             return _with_dense(x, y)
         by_number = not isinstance(other, Dense) and np.ndim(other) == 0
-        reject(not by_number, "np.multiply of an np.matrix, or an array times one")
+        own_way = by_number or isinstance(x, Dense)  # else Python may have meant the product
+        reject(not own_way, "np.multiply of an array by an np.matrix (the matrix first)")
         return of_dense(np.multiply, x, y)
     matrix, other = (x, y) if is_matrix(x) else (y, x)
     own = traced(matrix)

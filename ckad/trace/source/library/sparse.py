@@ -17,7 +17,7 @@ from ckad.trace.source.values import holds_tracer
 from ckad.trace.values.array import Array
 from ckad.trace.values.complex import as_complex
 from ckad.trace.values.sparse import Dense, Sparse
-from ckad.trace.values.tracer import Tracer, lift
+from ckad.trace.values.tracer import lift
 
 #: What gives a matrix that may be written later, and what writes.
 _EDITABLE, _WRITING = ("tolil", "todok"), ("setdiag", "resize")
@@ -34,15 +34,19 @@ def _traced(x: Any, *others: Any) -> Any:
     return Sparse(pattern, as_complex(numbers) if trees.is_complex(numbers) else lift(numbers))
 
 
-def operands(function: Any, x: Any, y: Any) -> tuple[Any, Any]:
-    """The operands of an operator: SciPy does not know what is traced, and an array times an
-    np.matrix is a product of matrices."""
-    if function is operator.mul and isinstance(y, (Dense, np.matrix)) and _is_array(x):
-        x = call(np.asmatrix, (x,), {}) if isinstance(x, Tracer) else np.asmatrix(x)
+def operands(x: Any, y: Any, made: bool) -> tuple[Any, Any]:
+    """The operands of an operator: SciPy does not know what is traced, and an array is a matrix
+    beside one, unless the operator writes into it."""
     if isinstance(y, Array) and is_sparse(x):
         x = _traced(x, y)
     elif isinstance(x, Array) and is_sparse(y):
         y = _traced(y, x)
+    elif isinstance(x, Array) and isinstance(y, np.matrix):
+        y = call(np.asmatrix, (lift(np.asarray(y)),), {})
+    elif isinstance(y, Array) and isinstance(x, np.matrix):
+        x = call(np.asmatrix, (lift(np.asarray(x)),), {})
+    if made and isinstance(y, Dense) and not isinstance(x, Dense) and np.ndim(x) > 0:
+        x = call(np.asmatrix, (lift(x),), {})
     return x, y
 
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.skipped import Skipped
-from ckad.trace.values.tracer import Tracer
+from ckad.trace.values.array import Array
 
 
 def same(x: Any, y: Any) -> bool:
     """Whether two leaves that are not traced are one value."""
     if x is y or (type(x) is Skipped and type(y) is Skipped):
         return True
-    if isinstance(x, Tracer) or isinstance(y, Tracer) or type(x) is not type(y):
+    if isinstance(x, Array) or isinstance(y, Array) or type(x) is not type(y):
         return False
     if isinstance(x, (np.ndarray, set)) or _is_compared_by_users(x):
         return False
