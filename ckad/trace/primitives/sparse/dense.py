@@ -189,8 +189,8 @@ _BESIDE: dict[Any, Any] = {
 }
 for _key, _row in _BESIDE.items():
     _of_its_own(_key, _row)
-for _function in (np.linalg.inv, np.linalg.det):
-    put(_function, _of_matrix(_function), SPARSE)
+for _of_one in (np.linalg.inv, np.linalg.det):
+    put(_of_one, _of_matrix(_of_one), SPARSE)
 put(np.matrix, made, SPARSE)
 put(np.asmatrix, shown, SPARSE)
 _METHODS: dict[str, Any] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import sys
 from typing import Any
 
@@ -48,12 +47,8 @@ def operands(x: Any, y: Any, made: bool) -> tuple[Any, Any]:
     elif isinstance(y, Array) and isinstance(x, np.matrix):
         x = call(np.asmatrix, (lift(np.asarray(x)),), {})
     if made and isinstance(y, Dense) and isinstance(x, _ARRAYS) and np.ndim(x) > 0:
-        x = call(np.asmatrix, (lift(x),), {})
+        x = call(np.asmatrix, (lift(x) if isinstance(x, np.ndarray) else x,), {})
     return x, y
-
-
-def _is_array(x: Any) -> bool:
-    return type(x) in (np.ndarray, Tracer) and x.ndim > 0
 
 
 def check_stored(owner: Any) -> None:
