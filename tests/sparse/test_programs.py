@@ -158,11 +158,6 @@ def _shared(k):
     return np.sum(a @ k)
 
 
-def _np_matrix(k):
-    d = T.multiply(k).sum(axis=1)
-    return np.sum(np.multiply(d, d))
-
-
 def _complex(k):
     return np.sum(np.abs(sla.cg((sp.eye(n) + 1j * sp.diags(k)).tocsc(), k)[0]))
 
@@ -200,7 +195,6 @@ def _compared(k):
         (_element, errors.UnsupportedFunctionError, "tolil"),
         (_data, errors.AliasError, "data of a sparse matrix"),
         (_shared, errors.AliasError, "made of an array that is written into"),
-        (_np_matrix, errors.UnsupportedFunctionError, "np.matrix"),
         (_complex, errors.UnsupportedFunctionError, "cg of a complex matrix"),
         (_in_a_branch, errors.UnsupportedFunctionError, "A = A.tolil"),
         (_eigenvalues, errors.UnsupportedFunctionError, r"np.linalg.eig\("),

@@ -113,7 +113,6 @@ def _joined(function: Any) -> Any:
     return join
 
 
-_function: Any
 for _function in (np.vstack, np.hstack, np.concatenate):
     put(_function, _joined(_function), SPARSE)
 
@@ -137,7 +136,8 @@ def _of_its_own(function: Any, given: Any) -> None:
         if isinstance(x, Dense) or any(isinstance(y, Dense) for y in args):
             return given(x, *args, **options)
         reject(others is None, f"np.{function.__name__} of sparse matrices")
-        return others(x, *args, **options)  # type: ignore[misc]
+        assert others is not None
+        return others(x, *args, **options)
 
     put(function, chosen, SPARSE)
 
@@ -178,18 +178,19 @@ def _copied(x: Dense, *args: Any) -> Dense:
     return Dense(call(np.copy, (x.numbers,), {}))
 
 
-for _function in (np.sum, np.mean, np.max, np.min, np.std, np.var):
-    _of_its_own(_function, _reduced(_function))
-for _function in (np.linalg.norm, np.trace, np.outer, np.where):
-    _of_its_own(_function, _as_arrays(_function))
-for _function in (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal):
-    _of_its_own(_function, partial(of_dense, _function))
-for _function in (np.copy, np.ndarray.copy, np.ndarray.__copy__):
-    _of_its_own(_function, _copied)
-_of_its_own(np.dot, _dot)
-_of_its_own(np.linalg.solve, _solution)
-for _function in (np.linalg.inv, np.linalg.det):
-    put(_function, _of_matrix(_function), SPARSE)
+_BESIDE: dict[Any, Any] = {
+    **{f: _reduced(f) for f in (np.sum, np.mean, np.max, np.min, np.std, np.var)},
+    **{f: _as_arrays(f) for f in (np.linalg.norm, np.trace, np.outer, np.where)},
+    **{f: partial(of_dense, f) for f in (np.less, np.less_equal, np.greater, np.greater_equal)},
+    **{f: partial(of_dense, f) for f in (np.equal, np.not_equal)},
+    **dict.fromkeys((np.copy, np.ndarray.copy, np.ndarray.__copy__), _copied),
+    np.dot: _dot,
+    np.linalg.solve: _solution,
+}
+for _key, _row in _BESIDE.items():
+    _of_its_own(_key, _row)
+for _of_one in (np.linalg.inv, np.linalg.det):
+    put(_of_one, _of_matrix(_of_one), SPARSE)
 put(np.matrix, made, SPARSE)
 put(np.asmatrix, shown, SPARSE)
 _METHODS: dict[str, Any] = {

@@ -14,10 +14,12 @@ from ckad.trace.memory import solutions
 from ckad.trace.source.library.written import iterations
 from ckad.trace.source.values import holds_tracer
 from ckad.trace.values.array import Array
-from ckad.trace.values.complex import as_complex
+from ckad.trace.values.complex import ComplexTracer, as_complex
 from ckad.trace.values.sparse import Dense, Sparse
-from ckad.trace.values.tracer import lift
+from ckad.trace.values.tracer import Tracer, lift
 
+#: What is no matrix of its own.
+_ARRAYS = (Tracer, ComplexTracer, np.ndarray)
 #: What gives a matrix that may be written later, and what writes.
 _EDITABLE, _WRITING = ("tolil", "todok"), ("setdiag", "resize")
 
@@ -44,8 +46,8 @@ def operands(x: Any, y: Any, made: bool) -> tuple[Any, Any]:
         y = call(np.asmatrix, (lift(np.asarray(y)),), {})
     elif isinstance(y, Array) and isinstance(x, np.matrix):
         x = call(np.asmatrix, (lift(np.asarray(x)),), {})
-    if made and isinstance(y, Dense) and not isinstance(x, Dense) and np.ndim(x) > 0:
-        x = call(np.asmatrix, (lift(x),), {})
+    if made and isinstance(y, Dense) and isinstance(x, _ARRAYS) and np.ndim(x) > 0:
+        x = call(np.asmatrix, (lift(x) if isinstance(x, np.ndarray) else x,), {})
     return x, y
 
 

@@ -55,12 +55,10 @@ def over(frame: Frame, node: ast.For, items: Driven) -> Flow | None:
 
 
 def _several_ends() -> UnrecordableError:
-    return UnrecordableError(
-        at_place(
-            "a loop over a generator may end in several ways (break, return, a return of the "
-            "generator), and a traced value decides in which. Set a flag and break, and look "
-            "at the flag after the loop."
-        )
+    return UnrecordableError.here(
+        "a loop over a generator may end in several ways (break, return, a return of the "
+        "generator), and a traced value decides in which. Set a flag and break, and look "
+        "at the flag after the loop."
     )
 
 
