@@ -87,7 +87,7 @@ def _running_place(functions: list[Placed]) -> Source:
     """The place of the innermost function that is not a library's; of that, if all are."""
     innermost = functions[-1].place
     file = innermost.file
-    if is_users_file(file):
+    if _WHOSE.get(file) is _Whose.USER or is_users_file(file):
         return innermost
     if not file.startswith(_OTHERS):
         return innermost

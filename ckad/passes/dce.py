@@ -40,6 +40,8 @@ def _slimmed(tape: Tape) -> Tape:
     if all(live) and not tape.bodies and not alone:
         return tape
     used_results = _used_results(tape, live) if tape.bodies else {}
+    if all(live) and not alone and _are_slim(tape, used_results):
+        return tape
     b, env = Builder(), [-1] * len(rows)
     results: dict[int, dict[int, int]] = {}
     replaced = {rows[k].operands[0] for k in alone}
@@ -61,6 +63,23 @@ def _slimmed(tape: Tape) -> Tape:
         return tape
     # what only a dropped carry or capture read is dead as well
     return _slimmed(made) if _reads_less(tape, made, env, results) else made
+
+
+def _are_slim(tape: Tape, used: dict[int, set[int]]) -> bool:
+    """Whether all bodies are lean, and nothing can be left out of a loop."""
+    if not all(body in _lean for body in tape.bodies):
+        return False
+    loops = ((k, read_loop(tape, row)) for k, row in enumerate(tape.rows) if row.op is Op.LOOP)
+    return all(_is_slim(loop, used.get(k, set())) for k, loop in loops)
+
+
+def _is_slim(loop: Loop, used: set[int]) -> bool:
+    """Whether everything that a loop gives is used, and everything that it is given read, and
+    changed if it is carried."""
+    n_inputs, n_outputs = len(loop.body.inputs), len(loop.body.outputs)
+    if len(used) < n_outputs or _unchanged(loop.body, [*range(len(loop.carry))], loop.guard):
+        return False
+    return _inputs_read(loop.body).issuperset(range(1, n_inputs))
 
 
 def _read_in_part(tape: Tape, live: list[bool]) -> set[int]:

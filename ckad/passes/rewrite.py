@@ -7,7 +7,7 @@ from operator import is_
 
 import numpy as np
 
-from ckad.tape.builder import Builder
+from ckad.tape.builder import APART, Builder
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 
@@ -25,11 +25,16 @@ def rebuild(
     """Each row as ``rewrite`` gives it, bodies changed by ``on_body``; ``tape`` if all stay."""
     b = Builder() if b is None else b
     env: list[int] = []
-    sources, copy_row = tape.sources, b.copy_row
+    sources, copy_row, append, renamed = tape.sources, b.copy_row, b.append, env.__getitem__
     for k, row in enumerate(tape.rows):
-        b.where = sources[row.source]
+        op, operands, attrs, type, source = row
+        b.where = sources[source]
         new = rewrite(b, row, env)
-        env.append(copy_row(tape, k, env, on_body) if new is None else new)
+        if new is None and op in APART:
+            new = copy_row(tape, k, env, on_body)
+        elif new is None:  # as `copy_row` does it, for most of all rows
+            new = append(op, tuple(map(renamed, operands)), attrs, type)
+        env.append(new)
     made = b.tape([env[k] for k in tape.outputs.tolist()])
     return tape if is_same(tape, made) else made
 

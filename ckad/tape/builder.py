@@ -61,8 +61,9 @@ class Builder:
             source = self._sources.setdefault(self.where, len(self._sources))
             self._latest = self.where, source
         rows = self.rows
+        k = len(rows)
         rows.append(_new(Row, (op, operands, attrs, type, source)))
-        return len(rows) - 1
+        return k
 
     def type(self, value: int) -> Type:
         return self.rows[value].type
@@ -146,14 +147,14 @@ class Builder:
         """Append row k of another tape, renamed through ``env``, its bodies changed."""
         op, operands, attrs, type, source = tape.rows[k]
         self.where = tape.sources[source]
-        if op in _APART:
+        if op in APART:
             if op is Op.CONST:
                 return self._pooled(tape.constants[attrs[0]], type)
             if op is Op.INPUT:
                 return self.input(type)
             n = BODY_COUNT[op]
             attrs = (*(self.body(change(tape.bodies[k])) for k in attrs[:n]), *attrs[n:])
-        return self.append(op, tuple([env[x] for x in operands]), attrs, type)
+        return self.append(op, tuple(map(env.__getitem__, operands)), attrs, type)
 
     def tape(self, outputs: Iterable[int]) -> Tape:
         """Freeze the rows into a Tape."""
@@ -170,7 +171,7 @@ class Builder:
 #: control ops -> how many of their leading attributes are body numbers
 BODY_COUNT = {Op.LOOP: 1, Op.TAPED_LOOP: 2, Op.REVERSE_LOOP: 3, Op.COND: 2}
 #: Rows that are more than their operands and attributes.
-_APART = frozenset({Op.CONST, Op.INPUT, *BODY_COUNT})
+APART = frozenset({Op.CONST, Op.INPUT, *BODY_COUNT})
 #: Makes a Row without the detour through its own constructor, which takes twice as long.
 _new = tuple.__new__
 

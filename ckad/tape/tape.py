@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -110,13 +110,17 @@ class Tape:
     @cached_property
     def nbytes(self) -> int:
         """Bytes of the arrays and the constants, bodies included; what they share counts once."""
-        return sum({id(a): a.nbytes for a in self._arrays()}.values())
+        tapes: dict[int, Tape] = {}
+        self._note(tapes)
+        constants = {id(c): c.nbytes for tape in tapes.values() for c in tape.constants}
+        return sum(map(_bytes_of, tapes.values())) + sum(constants.values())
 
-    def _arrays(self) -> Iterator[np.ndarray]:
-        yield from (getattr(self, name) for name in _OF_ROWS if name != "types")
-        yield from self.constants
+    def _note(self, tapes: dict[int, Tape]) -> None:
+        """Note this tape and its bodies, each once."""
+        tapes[id(self)] = self
         for body in self.bodies:
-            yield from body._arrays()
+            if id(body) not in tapes:
+                body._note(tapes)
 
     @cached_property
     def digest(self) -> bytes:
@@ -180,6 +184,13 @@ FORMATS: dict[str, Format] = {}
 _OF_ROWS = (
     "opcode", "operand_offset", "operand", "attr_offset", "attr", "type", "source", "types",
 )  # fmt: skip
+
+
+def _bytes_of(tape: Tape) -> int:
+    """Bytes of the arrays that rows have, which need not be made for that."""
+    n = len(tape.rows)
+    listed = 4 * sum(len(r.operands) for r in tape.rows) + 8 * sum(len(r.attrs) for r in tape.rows)
+    return listed + n * (2 + 4 + 4) + 2 * 8 * (n + 1)
 
 
 def _arrays_of(rows: Sequence[Row]) -> dict[str, Any]:

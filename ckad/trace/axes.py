@@ -33,8 +33,9 @@ def along(axis: int, index: Any) -> tuple[Any, ...]:
 
 def common_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
     """``np.broadcast_shapes``, for all ranks that NumPy's arrays can have."""
-    if shapes and shapes.count(shapes[0]) == len(shapes):
-        return tuple(shapes[0])
+    longer = {shape for shape in map(tuple, shapes) if shape}
+    if len(longer) < 2:  # and numbers, which fit any
+        return longer.pop() if longer else ()
     rank = max(map(len, shapes), default=0)
     aligned = zip(*((*[1] * (rank - len(s)), *s) for s in shapes), strict=True)
     lengths = [{n for n in axis if n != 1} or {1} for axis in aligned]

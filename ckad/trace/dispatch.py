@@ -317,12 +317,12 @@ def _marking_layout(function: F) -> F:
     @wraps(function)
     def marking(*args: Any, **options: Any) -> Any:
         result = function(*args, **options)
-        operands = list(tracers((args, tuple(options.values()))))
-        if not all(is_plain(x) for x in operands):
+        made = [x for x in tracers(result) if len(x.shape) > 1]
+        operands = list(tracers((args, tuple(options.values())))) if made else []
+        if not all(map(is_plain, operands)):
             own = {id(x.storage) for x in operands}
-            for x in tracers(result):
-                if id(x.storage) not in own and len(x.shape) > 1:
-                    x.storage.plain = False
+            for x in (x for x in made if id(x.storage) not in own):
+                x.storage.plain = False
         return result
 
     return marking  # type: ignore[return-value]

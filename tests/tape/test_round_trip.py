@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import fields
 
 import hypothesis.extra.numpy as hnp
 import hypothesis.strategies as st
@@ -21,6 +22,8 @@ from ckad.tape.text import to_text
 from ckad.tape.types import NUMPY_DTYPES, TOKEN, DType, Type, parse_type
 from ckad.tape.verify import verify
 
+#: What a tape has beside the arrays of its rows.
+APART = {"inputs", "outputs", "types", "sources", "constants", "bodies"}
 TYPES = st.builds(
     Type, st.sampled_from(list(NUMPY_DTYPES)), hnp.array_shapes(min_dims=0, min_side=0, max_side=4)
 )
@@ -121,6 +124,14 @@ def test_generated_tapes_read_back_from_a_file(made, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "generated"
     save(verify(made), path)
     assert_equal(load(path), made)
+
+
+def test_bytes_are_those_of_the_arrays(tape):
+    def arrays(tape):
+        own = [getattr(tape, f.name) for f in fields(Tape) if f.name not in APART]
+        return [*own, *tape.constants, *(a for body in tape.bodies for a in arrays(body))]
+
+    assert tape.nbytes == sum({id(a): a.nbytes for a in arrays(tape)}.values())
 
 
 def test_transformed_programs_read_back(tape, tmp_path):

@@ -34,7 +34,11 @@ _OF_MASKS = {*_MOVES, Op.RESHAPE, Op.NOT, Op.AND, Op.OR}
 def unseen(tape: Tape) -> Tape:
     """``tape`` with harmless operands where no choice lets a result be seen, in its bodies too."""
     bodies = {id(body): unseen(body) for body in tape.bodies}
-    replaced = _replaced(tape, seen := _seen(tape.rows, tape.outputs.tolist()))
+    seen: list[Conditions] = []
+    replaced: dict[int, list[bool]] = {}
+    if any(row.op is Op.SELECT for row in tape.rows):
+        seen = _seen(tape.rows, tape.outputs.tolist())
+        replaced = _replaced(tape, seen)
     if not replaced and all(body is bodies[id(body)] for body in tape.bodies):
         return tape
     return _rebuilt(tape, seen, replaced, lambda body: bodies[id(body)])

@@ -29,10 +29,19 @@ from ckad.tape.types import TUPLE
 
 def steady(tape: Tape) -> Tape:
     """``tape`` whose loops read each element that stays the same once, before they begin."""
-    if not any(row.op is Op.LOOP for row in tape.rows):
+    has_loops = any(row.op is Op.LOOP for row in tape.rows)
+    if not (has_loops and any(map(_has_places, tape.bodies))):
         return tape
     symbols = Symbols()
     return _Steady(tape, [symbols.new() for _ in tape.inputs], symbols).run()
+
+
+def _has_places(tape: Tape) -> bool:
+    """Whether elements are picked, or put, by their indices."""
+    return any(row.op in _PLACED for row in tape.rows) or any(map(_has_places, tape.bodies))
+
+
+_PLACED = (Op.GATHER, Op.SCATTER, Op.SCATTER_ADD)
 
 
 class Element(NamedTuple):

@@ -19,7 +19,7 @@ from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 from ckad.tape.types import Type
-from ckad.trace.memory.opened import stack
+from ckad.trace.memory.opened import opened, stack
 from ckad.trace.memory.storage import Storage, Written, forget_spoilt
 from ckad.trace.memory.views import Path
 
@@ -187,27 +187,26 @@ class Trace:
 
 
 def current() -> Trace:
-    try:
-        found: Trace = stack()[-1]
-    except IndexError:
-        raise TraceError.here(
-            "a traced value is used outside of the function that made it. "
-            "Return it from the function instead of keeping it in a variable outside."
-        ) from None
-    return found
+    traces: list[Trace] = opened.traces
+    if traces:
+        return traces[-1]
+    raise TraceError.here(
+        "a traced value is used outside of the function that made it. "
+        "Return it from the function instead of keeping it in a variable outside."
+    )
 
 
 @contextmanager
 def open_trace(adopts: bool = False) -> Iterator[Trace]:
     """Record into a new trace, nested in the current one."""
-    opened = stack()
-    trace = Trace(opened[-1] if opened else None, adopts)
-    opened.append(trace)
+    traces = stack()
+    trace = Trace(traces[-1] if traces else None, adopts)
+    traces.append(trace)
     try:
         yield trace
     finally:
-        opened.pop()
-        if not opened:
+        traces.pop()
+        if not traces:
             forget_spoilt()
 
 
@@ -251,12 +250,12 @@ def local_storage(storage: Storage) -> Storage:
 @contextmanager
 def resumed(trace: Trace) -> Iterator[Trace]:
     """Go on recording into a trace that was closed; the current one is the one around it."""
-    opened = stack()
-    opened.append(trace)
+    traces = stack()
+    traces.append(trace)
     try:
         yield trace
     finally:
-        opened.pop()
+        traces.pop()
 
 
 def storage_in(trace: Trace | None, storage: Storage) -> Storage:

@@ -82,6 +82,8 @@ def is_plain(x: Any) -> bool:
         return len(steps) < 2 or all(s >= t > 0 for s, t in pairwise(steps))
     if not _is_laid(x) or len(x.shape) < 2:
         return True
+    if not x.path:
+        return x.storage.plain
     return x.storage.plain and not any(
         isinstance(v, (TransposeView, BroadcastView)) for v in x.path
     )

@@ -17,37 +17,38 @@ class _Opened(threading.local):
         self.texts: list[list[Any]] = []
 
 
-_opened = _Opened()
+#: Those of this thread.
+opened = _Opened()
 
 
 def stack() -> list[Any]:
-    return _opened.traces
+    return opened.traces
 
 
 def is_open(trace: Any) -> bool:
     """Whether ``trace`` is being recorded now, by this thread."""
-    return trace in _opened.traces
+    return trace in opened.traces
 
 
 def is_tracing() -> bool:
-    return bool(_opened.traces)
+    return bool(opened.traces)
 
 
 @contextmanager
 def making_text() -> Iterator[list[Any]]:
     """Methods of the user may make texts of traced values, which are noted in what this gives."""
     values: list[Any] = []
-    _opened.texts.append(values)
+    opened.texts.append(values)
     try:
         yield values
     finally:
-        _opened.texts.pop()
-        if _opened.texts:
-            _opened.texts[-1].extend(values)
+        opened.texts.pop()
+        if opened.texts:
+            opened.texts[-1].extend(values)
 
 
 def is_text(value: Any) -> bool:
     """Whether a traced value is asked for its number only to be shown."""
-    if _opened.texts:
-        _opened.texts[-1].append(value)
-    return bool(_opened.texts)
+    if opened.texts:
+        opened.texts[-1].append(value)
+    return bool(opened.texts)

@@ -30,6 +30,7 @@ from ckad.trace.source.library import lists, settled, sparse
 from ckad.trace.source.library.allowed import check_callable
 from ckad.trace.source.library.called import GETTERS, called, method, thawed
 from ckad.trace.source.library.copies import copied
+from ckad.trace.source.library.formulas import CLASSES, is_math, of_numbers
 from ckad.trace.source.library.noted import note_library
 from ckad.trace.source.library.often import is_noted_later, is_solver, solving
 from ckad.trace.source.library.sorting import in_order, orders
@@ -54,7 +55,7 @@ from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.outside.calling import calls
 from ckad.trace.source.outside.clock import CLOCKS, Moment
-from ckad.trace.source.outside.judge import SIMPLE, adopted, given_back, hand_over, is_simple
+from ckad.trace.source.outside.judge import adopted, given_back, hand_over
 from ckad.trace.source.outside.kinds import CONTAINERS, SEQUENCES, attributes, users
 from ckad.trace.source.outside.python import run_by_python
 from ckad.trace.source.outside.watch import watch
@@ -95,8 +96,8 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
 
 
 def _call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
-    if type(callee) in _FORMULAS:
-        found = _of_numbers(callee, args, options)
+    if type(callee) in CLASSES:
+        found = of_numbers(callee, args, options)
         if found is not NotImplemented:
             return found
     kind = type(callee := given(callee))
@@ -141,53 +142,6 @@ def _call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     except (TypeError, DtypeError) as error:
         blamed(error, args)
         raise
-
-
-#: The classes of functions that compute from numbers and arrays, as far as they are known.
-_FORMULAS = frozenset({*SIMPLE, BuiltinFunctionType})
-_NUMBERS = frozenset({Tracer, int, float})
-_CHOICES = frozenset({int, bool, type(None)})
-_PLAIN = frozenset({int, float})
-_OF_PLAIN = (abs, min, max, round, pow)
-
-
-def _of_numbers(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
-    """A function of real arrays and numbers alone: nothing else need be looked for."""
-    kinds = set(map(type, args))
-    if not options and kinds <= _PLAIN and (_is_math(callee) or callee in _OF_PLAIN):
-        return callee(*args)
-    if Tracer not in kinds or not kinds <= _NUMBERS:
-        return NotImplemented
-    if options and not _CHOICES.issuperset(map(type, options.values())):
-        return NotImplemented
-    return _formula(callee, args, options) if _is_formula(callee) else NotImplemented
-
-
-@functools.lru_cache(maxsize=1024)
-def _is_formula(callee: Any) -> bool:
-    """Whether a function of NumPy or ``math`` does nothing but compute its result."""
-    is_own = _is_math(callee) if type(callee) is BuiltinFunctionType else is_simple(callee)
-    known = is_own and dispatch.cell(callee, dispatch.LENGTH) is None
-    return known and effects.name_of(callee) is None
-
-
-def _formula(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
-    """What it gives for arrays and numbers; NotImplemented where no function is known for them."""
-    if isinstance(callee, np.ufunc):
-        if options or len(args) != callee.nin:
-            return NotImplemented
-        return dispatch.call(callee, args, {})
-    counterpart = dispatch.cell(callee)
-    if counterpart is None:
-        return NotImplemented
-    is_math = type(callee) is BuiltinFunctionType
-    mark_place(current())
-    result = counterpart(*args, **options)
-    if type(result) is Tracer:
-        return by_builtin(callee, args, weakened(result)) if is_math else result
-    if type(result) is str:
-        return shown(result, args)
-    return new(result, args) if isinstance(result, (*CONTAINERS, tuple)) else lifted(result)
 
 
 def _python_function(callee: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -330,7 +284,7 @@ def _as_called(x: Any, callee: Any) -> Any:
     """A function as one that ``callee`` can call: its counterpart, or what runs from its source."""
     known = callable(x) and is_hashable(x) and dispatch.knows(x)
     followed = callable(x) and (type(x) in _SEEN or _python_function(x)[0] is not None)
-    if not (known or followed or is_in(x, _WEAK_RESULTS) or _is_math(x)):
+    if not (known or followed or is_in(x, _WEAK_RESULTS) or is_math(x)):
         return x
 
     def from_source(*given: Any, **named: Any) -> Any:
@@ -356,13 +310,9 @@ def _note_reads(callee: Any, given: Sequence[Any]) -> None:
         read_deep(tuple(given))
 
 
-def _is_math(callee: Any) -> bool:
-    return type(callee) is BuiltinFunctionType and callee.__module__ in ("math", "cmath")
-
-
 def _is_weak_call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> bool:
     to_whole = callee is round and len(args) == 1 and not options
-    if to_whole or is_in(callee, (float, int, bool)) or _is_math(callee):
+    if to_whole or is_in(callee, (float, int, bool)) or is_math(callee):
         return True
     if not is_in(callee, _WEAK_RESULTS):
         return False

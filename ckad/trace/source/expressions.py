@@ -96,7 +96,9 @@ def unread(frame: Frame, node: ast.expr) -> Any:
         return tuple(items(frame, node.elts, unread))
     else:
         return evaluate(frame, node)
-    return found if is_in_buffers(found) or type(found) is Choice else seen(found)
+    if type(found) is Tracer or is_in_buffers(found) or type(found) is Choice:
+        return found
+    return seen(found)
 
 
 def items(
@@ -169,6 +171,8 @@ def _unary(frame: Frame, node: ast.UnaryOp) -> Any:
     if isinstance(node.op, ast.Not):
         verdict = tested(frame, node.operand)
         return not verdict if isinstance(verdict, bool) else weakened(np.logical_not(verdict))
+    if isinstance(node.operand, ast.Constant) and type(node.operand.value) in (int, float):
+        return UNARY[type(node.op)](node.operand.value)
     x = several.condition(unread(frame, node.operand))
     frame.line = node.lineno
     return changed(UNARY[type(node.op)], x)

@@ -117,4 +117,8 @@ def is_hashable(callee: Any) -> bool:
 
 def is_in(callee: Any, functions: Collection[Any]) -> bool:
     """Whether it is one of some functions."""
-    return is_hashable(callee) and callee in functions
+    try:
+        hash(callee)
+    except TypeError:
+        return False
+    return callee in functions

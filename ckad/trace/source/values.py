@@ -104,6 +104,8 @@ def classes_of(x: Any) -> frozenset[type]:
 
 def of_classes(result: Any, function: Callable[..., Any], *given: Any) -> Any:
     """A scalar ``function(*given)`` that has the classes which that gives in Python."""
+    if not [x for x in given if type(x) is Tracer and x.classes is not None]:
+        return result  # most end here
     if any(map(is_filled, given)):
         return of_function(function, given, result)
     decided = any(type(x) is Tracer and x.classes for x in given)

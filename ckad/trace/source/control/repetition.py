@@ -34,7 +34,7 @@ from ckad.trace.source.control.notes import MOST_ROWS, limited
 from ckad.trace.source.control.sequences import generators, long_lists, returns, several
 from ckad.trace.source.control.sequences.early import rest_of
 from ckad.trace.source.control.sequences.iteration import Items, items_of, number
-from ckad.trace.source.control.trial import depth, lengthened, make_items, needs_room, records
+from ckad.trace.source.control.trial import depth_in, lengthened, make_items, needs_room, records
 from ckad.trace.source.memory.asked.by_python import all_of, check_run_over
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING, Frame
@@ -116,7 +116,7 @@ class _For:
         length = self.items.length
         if isinstance(length, Tracer):
             return self.staged()
-        is_short = length <= SHORT and (length < 2 or depth(self.node.body) < DEEP)
+        is_short = length <= SHORT and (length < 2 or depth_in(self.node) < DEEP)
         if is_short and not self._needs_room():
             notes.note(self.frame.place, "written out: short", f"{length:,}")
             return self.run_each(most=LONG)
@@ -125,7 +125,7 @@ class _For:
 
     def _needs_room(self) -> bool:
         """Whether arrays are made longer on one side of a branch: only a loop has room for that."""
-        names = lengthened(self.node.body)
+        names = lengthened(self.node)
         return bool(names) and needs_room(self.frame, names, self.run_each)
 
     def _by_python(self) -> Flow | None:
@@ -232,7 +232,7 @@ def _over_python(frame: Frame, node: ast.For, iterable: Any, over: several.RunOv
     """Over what has no numbers for its items; a long list is an array nonetheless."""
     each = _Each(frame, node, iterable, over)
     if current().decides is not Given.STEPS:
-        items = long_lists.items_of(iterable, node, is_deep=depth(node.body) >= DEEP)
+        items = long_lists.items_of(iterable, node, is_deep=depth_in(node) >= DEEP)
         if items is not None and records(lambda: each.loop.step(items.item(0))):
             with suppress(*_PEELED, *_WRITTEN_OUT):
                 return _For(frame, node, items, long_lists.Unchanged(iterable)).staged()

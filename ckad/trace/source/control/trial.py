@@ -10,6 +10,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, NoReturn
 
 from ckad.errors import CarryError, CkadError
@@ -75,9 +76,11 @@ _LEAVES = (ast.Break, ast.Continue, ast.Return, ast.Raise)
 _JOINING = frozenset({"append", "concatenate", "hstack", "vstack", "row_stack", "column_stack"})
 
 
-def lengthened(body: list[ast.stmt]) -> set[str]:
-    """The names that some steps of a body alone bind to longer arrays: ``x = np.vstack((x, y))`` in
+@lru_cache(maxsize=1024)
+def lengthened(loop: ast.For) -> set[str]:
+    """The names that some steps of a loop alone bind to longer arrays: ``x = np.vstack((x, y))`` in
     a branch, or anywhere if a branch leaves the body."""
+    body = loop.body
     branches = [x for part in body for x in ast.walk(part) if isinstance(x, ast.If)]
     found = set(_made_of_themselves(branches))
     if any(isinstance(x, _LEAVES) for branch in branches for x in ast.walk(branch)):
@@ -113,10 +116,15 @@ def needs_room(frame: Frame, names: set[str], steps: Callable[[], Any]) -> bool:
         return any(type(frame.names.get(name)) is Unclear for name in names)
 
 
-def depth(node: ast.AST | list[ast.stmt]) -> int:
-    """How many loops stand in each other in a part of the source."""
-    parts = node if isinstance(node, list) else ast.iter_child_nodes(node)
-    return max((depth(x) + isinstance(x, (ast.For, ast.While)) for x in parts), default=0)
+@lru_cache(maxsize=1024)
+def depth_in(loop: ast.For) -> int:
+    """How many loops stand in each other in the body of one."""
+    return _depth(loop.body)
+
+
+def _depth(parts: Iterable[ast.AST]) -> int:
+    inner = ((_depth(ast.iter_child_nodes(x)), x) for x in parts)
+    return max((n + isinstance(x, (ast.For, ast.While)) for n, x in inner), default=0)
 
 
 def _appends_to_item(statement: ast.stmt) -> bool:

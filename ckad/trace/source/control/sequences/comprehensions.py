@@ -84,8 +84,9 @@ def _is_of_objects(frame: Frame, node: ast.ListComp, iterable: Any) -> bool:
 def _may_filter(node: ast.ListComp | ast.GeneratorExp) -> bool:
     """Whether it may be found out as the program runs which items a comprehension keeps."""
     (first, *others) = node.generators
-    named = any(isinstance(part, ast.NamedExpr) for part in ast.walk(node))
-    return bool(first.ifs) and not others and not named
+    if others or not first.ifs:
+        return False
+    return not any(isinstance(part, ast.NamedExpr) for part in ast.walk(node))
 
 
 def _is_undecided(frame: Frame, node: ast.ListComp | ast.GeneratorExp, iterable: Any) -> bool:
@@ -228,9 +229,10 @@ def _is_of_numbers(frame: Frame, node: ast.ListComp | ast.GeneratorExp, iterable
         items: Items | None = Items(len(known), known.__getitem__)
     else:
         items = items_of(known) or long_lists.listed_numbers(known)
+    if items is None or not isinstance(items.length, int) or items.length < NESTED:
+        return False
     is_nest = any(isinstance(part, (ast.ListComp, ast.GeneratorExp)) for part in ast.walk(node.elt))
-    least = NESTED if is_nest else long_lists.LONG
-    if items is None or not isinstance(items.length, int) or items.length < least:
+    if items.length < long_lists.LONG and not is_nest:
         return False
     with open_trace(adopts=True), open_region():
         try:
@@ -308,18 +310,18 @@ def _as_search(node: ast.GeneratorExp, has_default: bool) -> list[ast.stmt]:
 # --- the names and rounds of any other -----------------------------------------------------------
 
 
+@functools.lru_cache(maxsize=1024)
+def _bound_by(node: _Comprehension) -> frozenset[str]:
+    parts = (name for part in node.generators for name in ast.walk(part.target))
+    return NAMES | {SOURCE, RESULT} | {x.id for x in parts if isinstance(x, ast.Name)}
+
+
 def _scope(frame: Frame, node: _Comprehension) -> Frame:
-    names = {
-        name.id
-        for part in node.generators
-        for name in ast.walk(part.target)
-        if isinstance(name, ast.Name)
-    }
     definition = Definition(
         frame.definition.node,
         frame.definition.file,
         frame.definition.name,
-        NAMES | {SOURCE, RESULT} | names,
+        _bound_by(node),
         frozenset(),
         frozenset(),
     )

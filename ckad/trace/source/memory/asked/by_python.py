@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from types import FunctionType
 from typing import Any
 
@@ -25,6 +25,9 @@ from ckad.trace.source.outside.watch import watch
 #: What Python may ask an object of the user's for, by itself.
 _ASKED = """__iter__ __next__ __getitem__ __reversed__ __contains__ __len__ __array__ __float__
     __int__ __index__ __complex__""".split()
+_NOTHING = nullcontext()
+#: Indices of Python's and NumPy's own.
+_INERT = IMMUTABLE - {slice}
 #: What it asks keys of dicts and items of sets for.
 _OF_KEYS = ("__hash__", "__eq__")
 
@@ -81,17 +84,9 @@ def _note_read(given: Sequence[Any], names: Sequence[str]) -> None:
             asked(watched, x, names)
 
 
-@contextmanager
-def noting_changes(*given: Any) -> Iterator[None]:
+def noting_changes(*given: Any) -> AbstractContextManager[Any]:
     """Python does something with these, and may run methods of the user's."""
-    if region() is None:
-        yield
-        return
-    held = Held(given)
-    try:
-        yield
-    finally:
-        held.note_changes()
+    return _NOTHING if region() is None else Held(given)
 
 
 def done(function: Callable[..., Any], *args: Any) -> Any:
@@ -130,6 +125,8 @@ def by_index(function: Callable[..., Any], owner: Any, index: Any, *value: Any) 
 
 
 def _is_users(index: Any) -> bool:
+    if type(index) in _INERT:
+        return False
     if type(index) is slice:
         return any(map(_is_users, (index.start, index.stop, index.step)))
     if type(index) is tuple:

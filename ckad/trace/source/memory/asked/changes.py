@@ -53,7 +53,8 @@ class _Names(NamedTuple):
 
 
 class Held:
-    """What is in reach of methods of some objects: attributes, items, names of modules."""
+    """What is in reach of methods of some objects: attributes, items, names of modules. In a
+    ``with``, what has changed of that is noted behind it."""
 
     def __init__(self, given: Iterable[Any]) -> None:
         self._met: dict[int, Any] = {}
@@ -63,6 +64,12 @@ class Held:
         self._cells: list[tuple[dict[str, Any], str, CellType, Any]] = []
         for x in given:
             self._reach(x, False)
+
+    def __enter__(self) -> Held:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.note_changes()
 
     def _reach(self, x: Any, is_within: bool) -> None:
         kind: Any = type(x)
