@@ -156,7 +156,8 @@ VECTORISE = Pass(
     "loops over elements become array ops",
     vectorise,
     (
-        "each loop, innermost first: predicated, simplify, unflatten, simplify twice, side_by_side",
+        "each loop, innermost first: predicated, simplify, unflatten, simplify",
+        "of what is left of it: simplify_again, side_by_side",
         "one that stays a loop: flattened",
         "then the tape around them: simplify, transposes_last, simplify",
     ),
