@@ -42,10 +42,10 @@ from ckad.passes.fma import fma
 from ckad.passes.integers.ranges import in_range
 from ckad.passes.integers.stacked import stacked
 from ckad.passes.integers.steady import steady
+from ckad.passes.loops.together import together
 from ckad.passes.rewrite import appended, seeded, seeded_apart, with_outputs
 from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent
-from ckad.passes.together import together
 from ckad.passes.transpose import transposed
 from ckad.passes.untape import untape
 from ckad.passes.vectorise import vectorise

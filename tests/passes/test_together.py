@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.passes.together import LEAST, together
+from ckad.passes.loops.together import LEAST, together
 from ckad.rules.evaluate import evaluate
 from ckad.tape.ops import Op
 from ckad.tape.verify import verify
@@ -71,7 +71,7 @@ def with_history(p):
 
 @pytest.fixture(autouse=True)
 def _for_less(monkeypatch):
-    monkeypatch.setattr("ckad.passes.together.ROWS", 100)
+    monkeypatch.setattr("ckad.passes.loops.together.ROWS", 100)
 
 
 PROGRAMS = [roots, one_after_another, with_history]

@@ -31,7 +31,7 @@ sums over runs of places, such as the rows of a sparse matrix. Where all iterati
 too large, ``passes.contract`` makes products of matrices of sums between known bounds.
 
 A loop whose number of steps follows from the loops around it is one over all places under a mask
-(``passes.counted``) where the outer loop becomes rows with it; else it stays.
+(``passes.loops.counted``) where the outer loop becomes rows with it; else it stays.
 
 Where an exception says `Unfit`, the loop is copied as it was, with its inner loops vectorised.
 """

@@ -7,8 +7,8 @@ from contextlib import suppress
 from functools import partial
 
 from ckad.passes.contract import contracted
-from ckad.passes.counted import under_mask
 from ckad.passes.cse import Sharing
+from ckad.passes.loops.counted import under_mask
 from ckad.passes.rewrite import appended, is_same
 from ckad.passes.simplify import simplify, simplify_again
 from ckad.passes.vectorise.predicate import Interval, intervals_of, predicated

@@ -1,0 +1,5 @@
+"""Loops as other loops.
+
+counted    a loop whose number of steps is computed, as one over all places under a mask
+together   many loops that are alike and do not wait for one another, as the steps of one
+"""
