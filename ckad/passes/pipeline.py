@@ -157,7 +157,7 @@ VECTORISE = Pass(
     "loops over elements become array ops",
     vectorise,
     (
-        "loops from within: predicated, simplify, unflatten, simplify, simplify, side_by_side",
+        "bodies first: predicated, simplify, unflatten, simplify, simplify, side_by_side",
         "one that stays a loop: flattened",
         "then the tape around them: simplify, transposes_last, simplify",
     ),
