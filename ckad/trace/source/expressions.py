@@ -1,7 +1,4 @@
-"""Expressions, evaluated over tracers: ``evaluate`` finds the function of a node in one table.
-
-A frame's names go in, values come out; operators, calls and attributes are modules of their own.
-"""
+"""Expressions over tracers: ``evaluate`` finds the function of a node in one table."""
 
 from __future__ import annotations
 
@@ -96,9 +93,8 @@ def unread(frame: Frame, node: ast.expr) -> Any:
         return tuple(items(frame, node.elts, unread))
     else:
         return evaluate(frame, node)
-    if type(found) is Tracer or is_in_buffers(found) or type(found) is Choice:
-        return found
-    return seen(found)
+    as_it_is = type(found) in (Tracer, Choice) or is_in_buffers(found)
+    return found if as_it_is else seen(found)
 
 
 def items(
