@@ -104,8 +104,8 @@ class Storage:
         return AliasError.here(
             "a function that is recorded by itself, as a side of ckad.cond is or what is derived, "
             "writes into an array from around it. Hand the array over and return it, or write into "
-            "a copy. A function that an implicit solver calls makes the array itself, by "
-            "np.zeros_like(y) for instance."
+            "a copy. A function that a solver calls makes the array itself, by np.zeros_like(y) "
+            "for instance; with an explicit method and t_eval= it may keep it."
         )
 
     def _is_gathered(self) -> bool:
