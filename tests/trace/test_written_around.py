@@ -104,8 +104,14 @@ def by_runge_kutta(x):
     return np.sum(found.y**2) + rhs.u[2]
 
 
+def to_the_end(x):
+    rhs = Diffusion(6, x[0])
+    found = solve_ivp(rhs, (0, 1), np.sin(np.arange(6.0)) * x[1], "DOP853")
+    return np.sum(found.y[:, -1] ** 2)
+
+
 @pytest.mark.filterwarnings("ignore::ckad.errors.SolverWarning")
-@pytest.mark.parametrize("program", [by_odeint, by_runge_kutta])
+@pytest.mark.parametrize("program", [by_odeint, by_runge_kutta, to_the_end])
 def test_right_hand_sides_have_work_arrays(program):
     x = np.array([1.3, 0.7])
     found, gradient = ckad.value_and_grad(program)(x)
@@ -113,3 +119,12 @@ def test_right_hand_sides_have_work_arrays(program):
     step = 1e-5 * np.eye(2)
     wanted = [(program(x + h) - program(x - h)) / 2e-5 for h in step]
     np.testing.assert_allclose(gradient, wanted, rtol=1e-6)
+
+
+def test_all_steps_are_refused_where_work_arrays_are_kept():
+    def program(x):
+        found = solve_ivp(Diffusion(6, x[0]), (0, 1), np.sin(np.arange(6.0)) * x[1])
+        return np.sum(found.y)
+
+    with pytest.raises(ckad.errors.AliasError, match=r"Give t_eval="):
+        ckad.grad(program)(np.array([1.3, 0.7]))
