@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from scipy import integrate
 
-from ckad.errors import AliasError, UnrecordableError
+from ckad.errors import UnrecordableError
 from ckad.integrate import fixed, recorded
 from ckad.integrate.events import prepared
 from ckad.integrate.methods import IMEX, METHODS, STIFF, Asked
@@ -161,31 +161,11 @@ def _recorded(
     made: Callable[[Asked], Any], now: Asked, observe: Callable[..., Any], dense_output: bool
 ) -> OdeResult:
     """The steps of an adaptive method as part of what is recorded."""
-    is_again = dense_output or now.problem.t_eval is None
-    later = _later(now) if is_again else now
-    if later is None:
-        if dense_output:
-            _refuse_work_arrays()
-        return recorded.solve(made(now), observe, _refuse_work_arrays)
+    later = now.as_now() if dense_output or now.problem.t_eval is None else now
     found = recorded.solve(made(now), observe, lambda: made(later.with_lengths()))
     if dense_output:
         found.sol = recorded.Solution(lambda t: made(later.at(t)))
     return found
-
-
-def _later(now: Asked) -> Asked | None:
-    """The same for who solves again later; None where a function writes into what is around it."""
-    try:
-        return now.as_now()
-    except AliasError:
-        return None
-
-
-def _refuse_work_arrays() -> NoReturn:
-    raise AliasError.here(
-        "all steps of a solution are asked for, or sol, and fun writes into arrays that it keeps "
-        "between its calls. Give t_eval=, or let fun make them, by np.zeros_like(y) for instance."
-    )
 
 
 def _refuse_lengths(method: str, first_step: float | None, max_step: float) -> None:

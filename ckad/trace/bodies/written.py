@@ -29,6 +29,7 @@ class Around:
     @contextmanager
     def found(self, trace: Trace) -> Iterator[None]:
         """Note what else the body writes into while it is recorded."""
+        trace.is_given = True
         with gathering(trace, self.roots, _Again):
             yield
 

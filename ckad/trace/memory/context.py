@@ -73,6 +73,7 @@ class Trace:
     def __init__(self, parent: Trace | None, adopts: bool = False) -> None:
         self.parent = parent
         self.adopts = adopts
+        self.is_given = False  # the body of a loop whose carry the caller names
         self.builder = Builder()
         self.captured: dict[int, int] = {}  # row of the parent -> input row here
         # (row of the parent, root, which part of it) -> storage
@@ -231,15 +232,16 @@ def gathering(trace: Trace, written: dict[int, Storage], again: type[Exception])
 
 
 @contextmanager
-def writes_dropped() -> Iterator[None]:
-    """What is recorded now may write into what is around it, which nobody else will see: it is only
-    looked at."""
+def not_carried() -> Iterator[None]:
+    """What a loop's body writes now into what is around it is an error: nobody knows how often."""
     trace = current()
-    trace.gathered = {}
+    before = trace.adopts, trace.gathered
+    if trace.is_given:
+        trace.adopts, trace.gathered = False, None
     try:
         yield
     finally:
-        trace.gathered = None
+        trace.adopts, trace.gathered = before
 
 
 def local_storage(storage: Storage) -> Storage:

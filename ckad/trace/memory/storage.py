@@ -105,7 +105,7 @@ class Storage:
             "a function that is recorded by itself, as a side of ckad.cond is or what is derived, "
             "writes into an array from around it. Hand the array over and return it, or write into "
             "a copy. A function that a solver calls makes the array itself, by np.zeros_like(y) "
-            "for instance; with an explicit method it may keep it."
+            "for instance."
         )
 
     def _is_gathered(self) -> bool:

@@ -8,7 +8,6 @@ from typing import Any
 from ckad import trees
 from ckad.passes import dependence, pipeline
 from ckad.tape.tape import Tape
-from ckad.trace.memory.context import writes_dropped
 from ckad.trace.record import inline, record, take_apart
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
 
@@ -58,12 +57,7 @@ def as_now(fun: Callable[..., Any], *examples: Any) -> Callable[..., Any]:
 def has_kinks(fun: Callable[..., Any], *examples: Any) -> bool:
     """Whether ``fun`` chooses between formulas by its arguments, not by what it reads around it."""
     arguments = take_apart(examples)
-
-    def looked_at(*given: Any) -> Any:
-        with writes_dropped():
-            return fun(*given)
-
-    recording = record(looked_at, arguments)
+    recording = record(fun, arguments)
     own, around = len(arguments.arrays), len(recording.captured)
     return dependence.has_kinks(recording.tape, [True] * own + [False] * around)
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ckad.errors import ConcreteValueError
 from ckad.trace.dispatch import is_always_called
-from ckad.trace.memory.context import current
+from ckad.trace.memory.context import current, not_carried
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source.memory.contents import ITEMS, Contents, contents
 from ckad.trace.source.memory.objects import Attributes, attributes_of
@@ -83,9 +83,10 @@ def solving(callee: Callable[..., Any]) -> Iterator[None]:
 def called_again() -> Iterator[None]:
     """Within, one call of a user's function: what other calls change is not known."""
     if _now.changed is None:
-        yield
+        with not_carried():
+            yield
         return
-    with open_region() as inner:
+    with not_carried(), open_region() as inner:
         inner.solver = _now.solver
         _put(_now.changed)
         yield
