@@ -93,6 +93,7 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
     """Run ``carry = body(i, carry)`` for ``i`` in ``range(lower, upper)``; returns the last carry.
 
     ``body`` may write into the arrays it gets through the carry; ``init`` itself is not changed.
+    Within a function that is recorded it may write into arrays from around the loop, too.
     The bounds are Python ints. Raises CarryError if the carry changes structure, shape or dtype.
     Outside of a transformed function the loop is compiled and run all the same; ``i`` is traced in
     either case, never a Python int: ``u[i]`` reads a traced array, ``np.asarray(a, like=i)[i]`` a

@@ -28,7 +28,8 @@ class Around:
 
     @contextmanager
     def found(self, trace: Trace) -> Iterator[None]:
-        """Note what else the body writes into while it is recorded."""
+        """Note what else the body writes into while it is recorded, but for what functions do that
+        a solver calls (`not_carried`)."""
         trace.is_given = True
         with gathering(trace, self.roots, _Again):
             yield
