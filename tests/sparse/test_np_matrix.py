@@ -165,3 +165,18 @@ REFUSED = [
 def test_what_is_refused(function):
     with pytest.raises(UnsupportedFunctionError, match=r"test_np_matrix\.py:\d+.*has no rule for"):
         ckad.jit(function)(A, V)
+
+
+def kept_in_an_array(a, v):
+    kept = np.zeros((3, 3, 2), dtype=complex)
+    m = np.asmatrix(a) + 1j * np.eye(3)
+    for k in range(2):
+        kept[:, :, k] = m * (v[0] + k)
+    kept[0, :, 1] = m[1]
+    return np.sum(np.abs(kept) ** 2)
+
+
+def test_a_matrix_is_written_into_a_part_of_an_array():
+    value = ckad.jit(kept_in_an_array, engine="vm")(A, V)
+    np.testing.assert_allclose(value, kept_in_an_array(A, V), rtol=1e-12)
+    ckad.testing.check_grads(kept_in_an_array, (A, V), order=1, engine="vm")

@@ -1041,3 +1041,26 @@ def test_a_hessian_is_recorded_once(recordings):
         np.testing.assert_allclose(mixed, np.diag(2.0 * x))
         np.testing.assert_allclose(transposed, np.diag(2.0 * x))
     assert len(recordings) == 1
+
+
+class Drop:
+    def __init__(self, radius):
+        self.radius = radius
+
+
+drops: list[Drop] = []
+
+
+def _volume_of_drops(r):
+    global drops
+    drops = []
+    for k in range(3):
+        drops.append(Drop(r * (k + 1.0)))
+    return sum(drop.radius**3 for drop in drops)
+
+
+def test_objects_bound_to_a_name_from_outside_leave_it_as_it_was(recordings):
+    for r in (1.0, 2.0):
+        assert ckad.grad(_volume_of_drops)(r) == 108.0 * r**2
+        assert not drops
+    assert len(recordings) == 1

@@ -188,8 +188,10 @@ def plain_index(index: Any) -> Any:
 def _write(x: Any, index: Any, value: Any) -> None:
     if isinstance(x, Dense):
         return write(x, index, value)
-    check_writable(x)
     value = value.numbers if isinstance(value, Dense) else value
+    if isinstance(x, Array) and not isinstance(x, Sparse):
+        return call(operator.setitem, (x, index, value), {})
+    check_writable(x)
     if not isinstance(x, Editable):
         return _put(x, *_places(x, index), value)
     there: Any = True

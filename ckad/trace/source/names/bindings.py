@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Container
 from types import CellType
 from typing import Any, NamedTuple, NoReturn
 
+from ckad import trees
+from ckad.trace.dispatch import Traced
+from ckad.trace.source.outside.kinds import attributes
 from ckad.trace.source.outside.watch import Watch
+from ckad.trace.source.skipped import Skipped
 
 
 class _Missing:
@@ -52,6 +57,20 @@ class Maybe(NamedTuple):
 
     value: Any
     bound: Any
+
+
+def holds_unknown(x: Any, made: Container[int], seen: set[int] | None = None) -> bool:
+    """Whether anything in ``x`` is traced or left out, in the objects among ``made``, too, which
+    are known by their identities."""
+    seen = set() if seen is None else seen
+    for leaf in trees.flatten(x)[0]:
+        if isinstance(leaf, (Traced, Skipped)):
+            return True
+        if id(leaf) in made and id(leaf) not in seen:
+            seen.add(id(leaf))
+            if holds_unknown(list(attributes(leaf).values()), made, seen):
+                return True
+    return False
 
 
 class Bindings(dict[str, Any]):

@@ -10,14 +10,13 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any, ClassVar
 
-from ckad import trees
 from ckad.place import Source, at_place, running
-from ckad.trace.dispatch import Traced
 from ckad.trace.source.actions import certain
 from ckad.trace.source.names.bindings import MISSING as MISSING
 from ckad.trace.source.names.bindings import Bindings
 from ckad.trace.source.names.bindings import Maybe as Maybe
 from ckad.trace.source.names.bindings import Unclear as Unclear
+from ckad.trace.source.names.bindings import holds_unknown
 from ckad.trace.source.names.liveness import live_after, place_of, read_in
 from ckad.trace.source.names.reader import Definition, bound_by, nothing
 from ckad.trace.source.names.regions import Key as Key
@@ -31,7 +30,6 @@ from ckad.trace.source.names.regions import open_region as open_region
 from ckad.trace.source.names.regions import region as region
 from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.outside.watch import watch
-from ckad.trace.source.skipped import Skipped
 
 #: Where the value that a function returns is kept among its names.
 RETURN = "return"
@@ -344,9 +342,9 @@ class Ledger(Apart):
 
     def _is_pythons(self, frame: Frame, name: str) -> bool:
         """Whether a name from outside is bound anew as Python does it, at each recording."""
-        now = trees.flatten(frame.names.get(name))[0]
-        unknown = any(isinstance(x, (Traced, Skipped)) for x in now)
-        return (frame, name) not in self.recorded and not unknown
+        if (frame, name) in self.recorded:
+            return False
+        return not holds_unknown(frame.names.get(name), self.made)
 
 
 class _Opened(threading.local):
