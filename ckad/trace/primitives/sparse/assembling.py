@@ -185,7 +185,7 @@ def plain_index(index: Any) -> Any:
     return structure(index) if isinstance(index, Tracer) else index
 
 
-def _write(x: Any, index: Any, value: Any) -> None:
+def _write(x: Any, index: Any, value: Any) -> Any:
     if isinstance(x, Dense):
         return write(x, index, value)
     value = value.numbers if isinstance(value, Dense) else value

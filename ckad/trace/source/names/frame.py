@@ -13,10 +13,9 @@ from typing import Any, ClassVar
 from ckad.place import Source, at_place, running
 from ckad.trace.source.actions import certain
 from ckad.trace.source.names.bindings import MISSING as MISSING
-from ckad.trace.source.names.bindings import Bindings
+from ckad.trace.source.names.bindings import Bindings, holds_unknown
 from ckad.trace.source.names.bindings import Maybe as Maybe
 from ckad.trace.source.names.bindings import Unclear as Unclear
-from ckad.trace.source.names.bindings import holds_unknown
 from ckad.trace.source.names.liveness import live_after, place_of, read_in
 from ckad.trace.source.names.reader import Definition, bound_by, nothing
 from ckad.trace.source.names.regions import Key as Key
