@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import importlib
+import inspect
 import math
 import operator
 import sys
@@ -1064,3 +1065,37 @@ def test_objects_bound_to_a_name_from_outside_leave_it_as_it_was(recordings):
         assert ckad.grad(_volume_of_drops)(r) == 108.0 * r**2
         assert not drops
     assert len(recordings) == 1
+
+
+def _by_name_of_its_arguments(x, steps=3):
+    def step(t, y):
+        return -0.5 * y * t
+
+    if list(inspect.signature(step).parameters) != ["t", "y"]:
+        raise ValueError("step(t, y) is expected")
+    taken = inspect.getfullargspec(step).args
+    for k in range(steps):
+        x = x + 0.1 * step(t=0.1 * k, y=x)
+    return x * len(taken)
+
+
+def test_signatures_of_functions_are_read_once(recordings):
+    for x in (1.0, 2.0):
+        assert ckad.grad(_by_name_of_its_arguments)(x) == _by_name_of_its_arguments(1.0)
+    assert len(recordings) == 1
+
+
+def of_two(x, y=3.0):
+    return x * y
+
+
+def test_a_function_whose_signature_was_read_is_changed(recordings, monkeypatch):
+    def f(x):
+        default = inspect.signature(of_two).parameters["y"].default
+        return x * default
+
+    assert ckad.grad(f)(1.0) == 3.0
+    monkeypatch.setattr(of_two, "__defaults__", (5.0,))
+    assert ckad.grad(f)(1.0) == 5.0
+    monkeypatch.setattr(of_two, "__wrapped__", lambda x, y=7.0: x, raising=False)
+    assert ckad.grad(f)(1.0) == 7.0

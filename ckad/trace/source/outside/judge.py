@@ -44,7 +44,7 @@ from ckad.trace.source.outside.kinds import (
     users,
 )
 from ckad.trace.source.outside.purity import is_pure
-from ckad.trace.source.outside.python import run_by_python
+from ckad.trace.source.outside.python import OF_CODE, described, run_by_python
 from ckad.trace.source.outside.standard import is_computed, is_standard, reads_commands
 from ckad.trace.source.outside.watch import Watch
 from ckad.trace.source.outside.watch import watch as watch_now
@@ -156,6 +156,8 @@ def judge(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, 
         watch.name(sys.modules, args[0])
     elif reads_commands(callee, args, options):
         watch.attribute(sys, "argv")
+    elif is_in(callee, OF_CODE) and args:
+        return described(watch, args[0])
     elif not _is_known(watch, callee, owner, args) or options.get("namespace") is not None:
         return watch.give_up(f"calls {_named(callee)}")
     keeps = _keeps(watch, callee, args, options)

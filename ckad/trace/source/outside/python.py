@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import collections
+import inspect
 import os
 from collections.abc import Sequence
 from functools import partial
@@ -53,8 +54,23 @@ _DRAWING = "random"
 _REACHING = frozenset(
     "open input eval exec compile getattr globals locals vars id hash __import__".split()
 )
+#: What tells how a function is called.
+OF_CODE = (inspect.signature, inspect.getfullargspec)
 #: What every class has.
 _OF_CLASSES = frozenset("__module__ __qualname__ __dict__ __weakref__ __doc__ __slots__".split())
+
+
+def described(watch: Watch, function: Any) -> None:
+    """Note what Python tells of how a function is called."""
+    function = getattr(function, "__func__", function)
+    if is_ours(type(function)):  # which the recording has made
+        return None
+    if not isinstance(function, FunctionType):
+        return watch.give_up(f"the signature of a {type(function).__name__}")
+    watch.function(function)
+    for name in ("__annotations__", "__wrapped__", "__signature__"):
+        watch.attribute(function, name)
+    return None
 
 
 def asked(watch: Watch, x: Any, names: Sequence[str]) -> None:

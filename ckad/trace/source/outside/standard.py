@@ -9,6 +9,7 @@ import dataclasses
 import datetime
 import decimal
 import fractions
+import inspect
 import re
 import sys
 import types
@@ -41,7 +42,7 @@ CONSTANT = frozenset(
         *(datetime.datetime, datetime.timedelta, datetime.timezone),
         *(type(sys.float_info), type(sys.version_info), dataclasses.Field),
         *(types.UnionType, types.GenericAlias, TypeVar, type(ClassVar[int]), type(Literal[1])),
-        type(Optional[int]),  # noqa: UP045
+        *(type(Optional[int]), inspect.Signature, inspect.Parameter),  # noqa: UP045
     }
 )
 
