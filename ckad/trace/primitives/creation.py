@@ -201,9 +201,11 @@ def _copied(x: Tracer, dtype: Any, order: str) -> Tracer:
 
 
 @implements(np.asarray, np.asanyarray)
-def _array_or_texts(a: Any, *args: Any, **options: Any) -> Tracer | np.ndarray:
-    plain = _texts(a, *args[:1]) if isinstance(a, (list, tuple)) else None
-    return asarray(a, *args, **options) if plain is None else plain
+def _array_or_texts(
+    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None
+) -> Tracer | np.ndarray:
+    plain = _texts(a, dtype) if isinstance(a, (list, tuple)) else None
+    return asarray(a, dtype, order, device=device, copy=copy) if plain is None else plain
 
 
 def asarray(

@@ -69,7 +69,8 @@ class ComplexTracer(Shaped):
         return f"<traced complex {self.dtype} of shape {self.shape}>"
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        self.parts[0]._need_open_trace()
+        first = self.parts[0]
+        (first.base if isinstance(first, Part) else first)._need_open_trace()
         raise ConcreteValueError.here(
             "a traced complex value is turned into a plain NumPy array, written into one, or "
             "used where ckad takes real values alone. Compute with its .real and .imag there; "

@@ -100,13 +100,15 @@ def _use_part_type(function: Any, arguments: dict[str, Any], names: Sequence[str
     dtype = arguments.get("dtype")
     if dtype is None:
         return
-    numbers = [arguments[name] for name in names if name in arguments]
-    if np.dtype(dtype).kind != "c" and any(map(holds_complex, numbers)):
+    numbers = {name: arguments[name] for name in names if name in arguments}
+    if np.dtype(dtype).kind != "c" and any(map(holds_complex, numbers.values())):
         raise DtypeError.here(
             f"np.{function.__name__} turns complex numbers into {np.dtype(dtype)}, which loses "
             "the imaginary part. Take the real part first: np.real(z)."
         )
     arguments["dtype"] = part_type(dtype)
+    own = {k: np.copy(x) for k, x in numbers.items() if isinstance(x, (Tracer, Part))}
+    arguments.update(own)  # real ones: what is made of them shares no memory with them
 
 
 def parts_of(x: Any) -> tuple[Any, Any]:

@@ -112,7 +112,7 @@ def _by_elements(function: Any, tame: bool = True) -> None:
         return written(elementwise(lambda *ys: run(*ys, **options), xs, tame=tame), out)
 
 
-for _function in (np.where, np.clip, np.round, np.around, np.real, np.nan_to_num, np.isclose):
+for _function in (np.where, np.clip, np.round, np.around, np.nan_to_num, np.isclose):
     _by_elements(_function)
 _by_elements(np.fix, tame=False)
 _by_elements(np.sinc, tame=False)

@@ -10,24 +10,69 @@ from ckad.trace import arrays
 from ckad.trace.arrays import Array
 from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import PART, Function, implements, put
+from ckad.trace.memory.layout import contiguity
 from ckad.trace.primitives.part.access import write_part
-from ckad.trace.primitives.shape import copied
-from ckad.trace.values.apply import astype, tape_dtype
-from ckad.trace.values.part import Part, unsupported
+from ckad.trace.primitives.shape import copied, view_or_copy
+from ckad.trace.values.apply import astype
+from ckad.trace.values.complex import as_complex, part_type
+from ckad.trace.values.part import Mask, Part, unsupported
 from ckad.trace.values.tracer import fresh, value
 
 # --- shape and creation ------------------------------------------------------------------------
 
 
-@implements(np.copy, np.ascontiguousarray, np.asarray, np.array, np.asanyarray, kind=PART)
-def copy(a: Any, dtype: Any = None, copy: Any = True, **options: Any) -> Array:
+@implements(np.copy, kind=PART)
+def copy(a: Any, order: str = "K", subok: bool = False) -> Array:
+    return _copied(a, None, order)
+
+
+@implements(np.array, kind=PART)
+def array(a: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -> Array:
     if isinstance(a, (list, tuple)):
         rows: Any = unsupported("an option of np.array") if options else np.stack(a)
         return rows if dtype is None else rows.astype(dtype)
-    turned = a.ndim > 1 and options.get("order", "K") not in ("K", "C")
-    if turned or options.get("ndmin", 0) > a.ndim or options.get("subok"):
+    if options.get("ndmin", 0) > a.ndim or options.get("subok"):
         unsupported("an option of np.array")
-    return a.over(copied(a.base if dtype is None else astype(a.base, tape_dtype(dtype))))
+    order = options.get("order", "K")
+    return _copied(a, dtype, order) if copy is True else _asarray(a, dtype, order)
+
+
+@implements(np.asarray, np.asanyarray, kind=PART)
+def _asarray(
+    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None
+) -> Array:
+    if isinstance(a, (list, tuple)):
+        return array(a, dtype)
+    if copy or (dtype is not None and np.dtype(dtype) != a.dtype):
+        return _copied(a, dtype, order)
+    return a if order in (None, "A", "K") or isinstance(a.where, Mask) else _lying_in(a, order)
+
+
+@implements(np.real, kind=PART)
+def real(val: Any) -> Any:
+    return val
+
+
+@implements(np.ascontiguousarray, kind=PART)
+def _contiguous(a: Any, dtype: Any = None) -> Array:
+    return _asarray(a, dtype, "C")
+
+
+def _copied(a: Any, dtype: Any, order: Any) -> Array:
+    if a.ndim > 1 and order not in (None, "K", "C"):
+        unsupported("an option of np.array")
+    if dtype is not None and np.dtype(dtype).kind == "c":
+        return as_complex(_copied(a, part_type(dtype), None))
+    return a.over(copied(a.base if dtype is None else astype(a.base, dtype)))
+
+
+def _lying_in(a: Part, order: str) -> Array:
+    """``a`` itself where it surely lies row by row; with too few elements it may anyway."""
+    if a.ndim > 1 and order != "C":
+        unsupported("an option of np.array")
+    cut = [k for k, extent in enumerate(a.where) if extent is not None]
+    rows_alone = cut in ([], [0])
+    return a.over(view_or_copy(a.base, a.base, (rows_alone and contiguity(a.base)) or None))
 
 
 @implements(np.transpose, np.permute_dims, kind=PART)
@@ -101,10 +146,14 @@ put(arrays.copied, copy, PART)
 # --- methods of arrays -------------------------------------------------------------------------
 
 
+def _astype(self: Any, dtype: Any, *, copy: bool = True, **options: Any) -> Any:
+    return _copied(self, dtype, None) if copy else _asarray(self, dtype)
+
+
 _METHODS: dict[Any, Function] = {
     np.ndarray.copy: copy,
     np.ndarray.flatten: lambda self: copy(ravel(self)),
-    np.ndarray.astype: lambda self, dtype, **options: copy(self, dtype),
+    np.ndarray.astype: _astype,
     np.ndarray.real: lambda self: self,
     np.ndarray.conj: lambda self: self,
     np.ndarray.conjugate: lambda self: self,

@@ -12,6 +12,7 @@ import inspect
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,7 +21,7 @@ from ckad.errors import CkadError, ConcreteValueError, RaisedError, Unrecordable
 from ckad.trace.memory.context import current
 from ckad.trace.source.actions import assign, evaluate, run_block, tested
 from ckad.trace.source.choices import Choice
-from ckad.trace.source.control.branches import run_on
+from ckad.trace.source.control.branches import branch, ended, run_on
 from ckad.trace.source.control.checks import Stops, may_be_caught, n_rows, note_checks, note_raise
 from ckad.trace.source.control.chosen import asked
 from ckad.trace.source.control.flow import Flow
@@ -35,11 +36,28 @@ from ckad.trace.values.tracer import Tracer
 
 
 def try_statement(frame: Frame, node: ast.Try) -> Flow | None:
+    flow: Flow | None
+    last: Flow | None
     try:
         flow = _guarded(frame, node)
-    finally:
+    except BaseException as error:
         last = run_block(frame, node.finalbody)
-    return flow if last is None else last
+        of_program = isinstance(error, Exception) and not isinstance(error, CkadError)
+        if last is None or last.always(Flow.RAISE) or not of_program:
+            raise
+        if last.goes(Flow.NEXT) is not False:
+            raise UnrecordableError.here(
+                "whether an exception goes on past this 'finally' depends on a traced value. "
+                "Return, break and continue after it."
+            ) from None
+        return last
+    last = run_block(frame, node.finalbody)
+    goes = True if last is None else last.goes(Flow.NEXT)
+    if last is None or goes is True:
+        return flow
+    if goes is False:
+        return last
+    return branch(goes, lambda: flow, partial(ended, last, Flow.NEXT), ("finally", node))
 
 
 class _Open(threading.local):
