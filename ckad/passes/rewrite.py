@@ -26,10 +26,14 @@ def rebuild(
     b = Builder() if b is None else b
     env: list[int] = []
     sources, copy_row, append, renamed = tape.sources, b.copy_row, b.append, env.__getitem__
+    rows = b.rows
     for k, row in enumerate(tape.rows):
         op, operands, attrs, type, source = row
         b.where = sources[source]
+        before = len(rows)
         new = rewrite(b, row, env)
+        if len(rows) > before:
+            b.emitted += rows[before:]
         if new is None and op in APART:
             new = copy_row(tape, k, env, on_body)
         elif new is None:  # as `copy_row` does it, for most of all rows

@@ -6,13 +6,17 @@ from weakref import WeakSet
 
 from ckad.passes.cse import Sharing
 from ckad.passes.dce import dce
-from ckad.passes.fold import folding
+from ckad.passes.fold import fold_row, folding, is_final
+from ckad.passes.liveness import needed
 from ckad.passes.rewrite import rebuild
+from ckad.tape.control import LOOPS
+from ckad.tape.ops import Op
+from ckad.tape.routines import routine_of
 from ckad.tape.tape import Tape
 
 #: What `simplify` would return as it is: bodies stay the same through many tapes.
 _simple: WeakSet[Tape] = WeakSet()
-#: Those among them that a walk has left as they were.
+#: Those among them that a walk has left as they were, or would.
 _settled: WeakSet[Tape] = WeakSet()
 
 
@@ -30,10 +34,32 @@ def simplify_again(tape: Tape) -> Tape:
 
 def _walked(tape: Tape) -> Tape:
     # one walk does the work of two: what a folded row leaves is shared as it is appended
-    made = dce(rebuild(tape, folding(tape), simplify, Sharing()))
-    if made is tape:
-        _settled.add(tape)
+    b, fold = Sharing(), folding(tape)
+    walked = rebuild(tape, fold, simplify, b)
+    made = dce(walked)
+    if made is tape or (fold is fold_row and is_final(b) and _is_as_walked(made, walked)):
+        _settled.add(made)
     return made
+
+
+def _is_as_walked(made: Tape, walked: Tape) -> bool:
+    """Whether another walk would see each row as this one did: `dce` has left out rows alone, and
+    none that reads what is written, by which rules ask for readers."""
+    if made is walked:
+        return True
+    if _loops(made) != _loops(walked):
+        return False
+    if any(row.op is Op.CALL and routine_of(row).alone for row in walked.rows):
+        return False
+    written = {k for k, row in enumerate(walked.rows) if row.op in (Op.UPDATE, Op.SCATTER)}
+    if not written:
+        return True
+    live = needed(walked, walked.outputs.tolist())
+    return all(live[k] or written.isdisjoint(x.operands) for k, x in enumerate(walked.rows))
+
+
+def _loops(tape: Tape) -> list[tuple[Tape, int]]:
+    return [(tape.bodies[x.attrs[0]], len(x.operands)) for x in tape.rows if x.op in LOOPS]
 
 
 def mark_simple(tape: Tape) -> Tape:

@@ -28,6 +28,7 @@ class Builder:
         self.bodies: list[Tape] = []
         self.inputs: list[int] = []
         self.where: Source = NOWHERE
+        self.emitted: list[Row] = []  # those that a rewrite has put here, which has not seen them
         self.refuse: Callable[[], NoReturn] | None = None  # called by who would change something
         self._pool: dict[tuple[Type, bytes], int] = {}
         self._numbers: dict[tuple[type, float, DType], int] = {}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import blake2b
+from itertools import accumulate, chain
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -130,9 +131,9 @@ class Tape:
             h.update(a.tobytes())
         for a in (self.type, self.inputs, self.outputs):
             h.update(a.tobytes())
-        h.update(repr(self.types).encode())
+        h.update(_text_of(self.types).encode())
         for c in self.constants:
-            h.update(f"{c.dtype}{c.shape}".encode())
+            h.update(f"{_name(c.dtype)}{c.shape}".encode())
             h.update(np.ascontiguousarray(c).data)  # not tobytes: constants may be large
         for body in self.bodies:
             h.update(body.digest)
@@ -186,6 +187,15 @@ _OF_ROWS = (
 )  # fmt: skip
 
 
+def _text_of(types: Sequence[Type]) -> str:
+    """``repr`` of a tuple of types, of which there are few."""
+    texts = map(_repr, types)
+    return f"({', '.join(texts)}{',' * (len(types) == 1)})"
+
+
+_repr, _name = lru_cache(maxsize=4096)(repr), lru_cache(maxsize=64)(str)
+
+
 def _bytes_of(tape: Tape) -> int:
     """Bytes of the arrays that rows have, which need not be made for that."""
     n = len(tape.rows)
@@ -194,30 +204,30 @@ def _bytes_of(tape: Tape) -> int:
 
 
 def _arrays_of(rows: Sequence[Row]) -> dict[str, Any]:
-    types: dict[Type, int] = {}
+    columns: Any = zip(*rows, strict=True) if rows else ((),) * 5
+    ops, operands, attrs, types, sources = columns
+    numbers = {t: k for k, t in enumerate(dict.fromkeys(types))}
     return {
-        "opcode": _array(np.int16, [r.op for r in rows]),
-        "operand_offset": _offsets([len(r.operands) for r in rows]),
-        "operand": _array(np.int32, [x for r in rows for x in r.operands]),
-        "attr_offset": _offsets([len(r.attrs) for r in rows]),
-        "attr": _array(np.int64, [a for r in rows for a in r.attrs]),
-        "type": _array(np.int32, [types.setdefault(r.type, len(types)) for r in rows]),
-        "source": _array(np.int32, [r.source for r in rows]),
-        "types": tuple(types),
+        "opcode": _array(np.int16, ops),
+        "operand_offset": _offsets(operands),
+        "operand": _array(np.int32, [*chain.from_iterable(operands)]),
+        "attr_offset": _offsets(attrs),
+        "attr": _array(np.int64, [*chain.from_iterable(attrs)]),
+        "type": _array(np.int32, [*map(numbers.__getitem__, types)]),
+        "source": _array(np.int32, sources),
+        "types": tuple(numbers),
     }
 
 
 def _array(dtype: type, values: Sequence[int]) -> np.ndarray:
-    array: np.ndarray = np.array(values, dtype=dtype)
+    array: np.ndarray = np.fromiter(values, dtype, len(values))
     array.flags.writeable = False
     return array
 
 
-def _offsets(lengths: Sequence[int]) -> np.ndarray:
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    offsets.flags.writeable = False
-    return offsets
+def _offsets(parts: Sequence[Sequence[int]]) -> np.ndarray:
+    """Where each part of what is laid out one after the other begins, and the last ends."""
+    return _array(np.int64, [*accumulate(map(len, parts), initial=0)])
 
 
 __all__ = ["FORMATS", "Format", "Row", "Source", "Tape"]

@@ -40,7 +40,7 @@ def folding(tape: Tape) -> Rewrite:
     second one where it is: with two writes to the array before it, that would be copied.
     """
     if sum(row.op is Op.SCATTER for row in tape.rows) < 2:
-        return _fold_row
+        return fold_row
     arrays: list[int] = []  # what each row is but for its shape
     for k, row in enumerate(tape.rows):
         arrays.append(arrays[row.operands[0]] if row.op is Op.RESHAPE else k)
@@ -65,7 +65,7 @@ def folding(tape: Tape) -> Rewrite:
         array = arrays[row.operands[0]] if row.op is Op.SCATTER else -1
         if array in readers and is_read(b, array, env):
             return _read_back(b, row, [env[x] for x in row.operands])
-        return _fold_row(b, row, env)
+        return fold_row(b, row, env)
 
     return rewrite
 
@@ -74,7 +74,7 @@ def _unshaped(b: Builder, x: int) -> int:
     return _unshaped(b, b.rows[x].operands[0]) if b.rows[x].op is Op.RESHAPE else x
 
 
-def _fold_row(b: Builder, row: Row, env: list[int]) -> int | None:
+def fold_row(b: Builder, row: Row, env: list[int]) -> int | None:
     """The value of a row that is constant or without effect, else None."""
     op, operands = row.op, row.operands
     if 0 in row.type.shape and op in _COMPUTED:
@@ -91,6 +91,20 @@ def _fold_row(b: Builder, row: Row, env: list[int]) -> int | None:
         if rows[env[x]].op not in UNIFORM:
             return None  # most rows end here
     return _constant(b, row, [env[x] for x in operands])
+
+
+def is_final(b: Builder) -> bool:
+    """Whether no rule, as is easily seen, has more to do with the rows that rules have emitted."""
+    return all(_is_final(b, row) for row in b.emitted)
+
+
+def _is_final(b: Builder, row: Row) -> bool:
+    if row.op is Op.CONST:
+        return True
+    others = _NOT_FINAL_OF.get(row.op)
+    if others is None or 0 in row.type.shape:
+        return False
+    return all(b.rows[x].op not in others for x in row.operands)
 
 
 def _constant(b: Builder, row: Row, operands: list[int]) -> int | None:
@@ -344,4 +358,10 @@ _TRIVIAL: dict[Op, Callable[[Builder, Row, list[int]], int | None]] = {
     Op.UPDATE: _update,
     Op.SUM: _sum_of_one,
     Op.TRANSPOSE: _transpose,
+}
+#: Rows that no rule folds unless one of their operands is such a row.
+_ARITHMETIC, _MOVED = (*UNIFORM, Op.NEG), (*UNIFORM, Op.RESHAPE)
+_NOT_FINAL_OF: dict[Op, tuple[Op, ...]] = {
+    **dict.fromkeys((Op.ADD, Op.SUB, Op.MUL, Op.NEG), _ARITHMETIC),
+    **dict.fromkeys((Op.RESHAPE, Op.BROADCAST), _MOVED),
 }

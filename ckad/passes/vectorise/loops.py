@@ -12,6 +12,7 @@ from ckad.passes.loops.counted import under_mask
 from ckad.passes.rewrite import appended, is_same
 from ckad.passes.simplify import simplify, simplify_again
 from ckad.passes.vectorise.predicate import Interval, intervals_of, predicated
+from ckad.passes.vectorise.reduction import is_recurrence
 from ckad.passes.vectorise.rows import TooLarge, largest, side_by_side
 from ckad.passes.vectorise.segments import segments
 from ckad.passes.vectorise.survey import LONGEST, Unfit
@@ -93,7 +94,7 @@ def _side_by_side(
 ) -> list[int] | None:
     """The results of a loop whose operands are rows of the tape that ``env`` is of; None if its
     iterations cannot run side by side."""
-    if not 0 < loop.length <= LONGEST:
+    if not 0 < loop.length <= LONGEST or is_recurrence(loop.body, len(loop.carry)):
         return None
     groups = loop.carry, loop.xs, loop.captured
     carry, xs, captured = (tuple(env[x] for x in group) for group in groups)

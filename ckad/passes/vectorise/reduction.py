@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from ckad.rules import facts
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
-from ckad.tape.tape import Row
+from ckad.tape.tape import Row, Tape
 from ckad.tape.types import DType
 
 
@@ -43,6 +45,16 @@ class Kind(NamedTuple):
     join: Op
 
 
+#: Ops that no reduction is made of, and no rule for rows takes away where its operands vary.
+_FIRM = frozenset(
+    (Op.MUL, Op.DIV, Op.POW, Op.SQRT, Op.EXP, Op.EXPM1, Op.LOG, Op.LOG1P, Op.SIN, Op.COS, Op.TANH)
+)
+#: Other ops whose results vary where one of their operands does.
+_VARYING = frozenset(
+    (Op.ADD, Op.SUB, Op.NEG, Op.MAXIMUM, Op.MINIMUM, Op.ABS, Op.SUM, Op.MATMUL)
+    + (Op.SLICE, Op.RESHAPE, Op.TRANSPOSE, Op.BROADCAST, Op.ROLL, Op.CONCAT, Op.MOD)
+)
+
 _KINDS = {
     Op.ADD: Kind(Op.SUM, Op.ADD),
     Op.SUB: Kind(Op.SUM, Op.ADD),
@@ -69,6 +81,37 @@ def terms_of(
     """
     terms = _Chain(rows, start, uses, follows, known).terms(out, None, (), 1)
     return terms if terms and len({_KINDS[t.op] for t in terms}) == 1 else None
+
+
+def is_recurrence(body: Tape, n_carry: int) -> bool:
+    """Whether steps certainly need what those before them compute, as is seen without a survey: a
+    float is carried to itself through what no reduction has, however the body is simplified."""
+    inputs, outputs = body.inputs.tolist(), body.outputs.tolist()
+    carried = {k: 1 << c for c, k in enumerate(inputs[1 : 1 + n_carry])}
+    varies = [False] * len(body.rows)
+    reached = [0] * len(body.rows)  # by which carried values, a bit for each,
+    firmly = [0] * len(body.rows)  # and which of them through an op that stays
+    stays = [False] * len(body.rows)  # whether it varies, or is no number that takes a row away
+    for k, (op, operands, attrs, type, _) in enumerate(body.rows):
+        if not type.is_float or 0 in type.shape:
+            continue
+        if op is Op.INPUT:
+            varies[k], reached[k] = True, carried.get(k, 0)
+        elif op is Op.CONST:
+            stays[k] = not np.any(body.constants[attrs[0]] == 1)
+            continue
+        elif op is Op.BROADCAST and not varies[operands[0]]:
+            stays[k] = stays[operands[0]]
+            continue
+        elif op in _VARYING or op in _FIRM:
+            for x in operands:
+                varies[k] |= varies[x]
+                reached[k] |= reached[x]
+                firmly[k] |= firmly[x]
+            if op in _FIRM and varies[k] and all(stays[x] for x in operands):
+                firmly[k] |= reached[k]
+        stays[k] = varies[k]
+    return any(firmly[out] >> c & 1 for c, out in enumerate(outputs[:n_carry]))
 
 
 class _Chain:
