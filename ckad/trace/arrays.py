@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ckad.trace.dispatch import Traced, call, within
+from ckad.trace.axes import axis_of
+from ckad.trace.dispatch import Traced, call, reject, within
 
 #: An array of any kind: its attributes and methods are those of NumPy's.
 Array = Any
@@ -30,6 +31,19 @@ class Deferred:
     @property
     def ndim(self) -> int:
         raise NotImplementedError
+
+
+class OfTraced:
+    """What stands for an object of NumPy's or SciPy's that is made of traced values."""
+
+    def _named(self) -> str:
+        """What it stands for, as the user knows it."""
+        raise NotImplementedError
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_"):
+            reject(True, f"the attribute {name!r} of {self._named()}")
+        raise AttributeError(name)
 
 
 def made_whole(x: Any) -> Any:
@@ -58,6 +72,11 @@ def of_list(x: Any) -> Any:
 def retyped(x: Any, dtype: Any) -> Array:
     """``x`` as another element type; ``x`` itself if it is that already."""
     return within(retyped, (x, dtype))
+
+
+def doubles(x: Any) -> Array:
+    """``x`` as float64."""
+    return retyped(traced(x), np.float64)
 
 
 def reshaped(x: Any, shape: Any) -> Array:
@@ -116,6 +135,16 @@ def as_spectrum(values: Array, *vectors: Array) -> tuple[Array, ...]:
     """Complex arrays, real where NumPy gives real ones: no imaginary part of ``values`` is left."""
     found: tuple[Array, ...] = within(as_spectrum, (values, *vectors))
     return found
+
+
+def as_number(x: Array) -> Array:
+    """``x``; without axes as a NumPy scalar, as sums and their like give it."""
+    return x if x.shape else own(x)
+
+
+def flat_unless(x: Array, axis: Any) -> tuple[Array, int]:
+    """``x`` and its axis of a number that a user gives; all elements as one if that is None."""
+    return (reshaped(x, (x.size,)), 0) if axis is None else (x, axis_of(axis, x.ndim))
 
 
 def known(x: Any) -> np.ndarray | None:

@@ -34,7 +34,7 @@ from ckad.errors import (
     UnsolvedError,
 )
 from ckad.place import user_place
-from ckad.trace.memory import solutions, spectra
+from ckad.trace.memory import assumed
 from ckad.trace.memory.context import MOST_ROWS, TooLong
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.record import Arguments, Given
@@ -76,25 +76,23 @@ class _Call(threading.local):
 _call = _Call()
 
 
-class _Complex(BaseException):
-    """Eigenvalues are not real; or, with an error, what was assumed to be real is not recorded."""
+class _Again(BaseException):
+    """The call is made once more, with other assumptions."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
 
 
-class _Unsolved(BaseException):
-    """An iteration for a linear system has not converged."""
-
-    def __init__(self, error: Exception) -> None:
-        self.error = error
-
-
-class _Anew(BaseException):
+class _Anew(_Again):
     """A run was stopped where a handler may go on."""
 
-    def __init__(self, error: Exception) -> None:
-        self.error = error
+
+class _Complex(_Again):
+    """Eigenvalues are not real; or, with an error, what was assumed to be real is not recorded."""
+
+
+class _Unsolved(_Again):
+    """An iteration for a linear system has not converged."""
 
 
 def met_by_handlers(entry: F) -> F:
@@ -104,32 +102,22 @@ def met_by_handlers(entry: F) -> F:
     once more, too."""
 
     @wraps(entry)
-    def by_solutions(*args: Any, **options: Any) -> Any:
+    def assuming(*args: Any, **options: Any) -> Any:
         if _call.may_begin_anew or _call.stopped is not None or is_tracing():
             return entry(*args, **options)
-        try:
-            return by_spectra(*args, **options)
-        except _Unsolved as found:
-            error = found.error
-        try:
-            with solutions.deriving_by_steps():
-                return by_spectra(*args, **options)
-        except CkadError:
-            raise error from None
-
-    def by_spectra(*args: Any, **options: Any) -> Any:
-        try:
-            with spectra.assuming(real=True):
-                return called(*args, **options)
-        except _Complex as found:
-            error = found.error
-        try:
-            with spectra.assuming(real=False):
-                return called(*args, **options)
-        except CkadError:
-            if error is None:
-                raise
-        raise error
+        real, by_steps, error = True, False, None
+        while True:
+            try:
+                with assumed.assuming(real, by_steps):
+                    return called(*args, **options)
+            except _Unsolved as found:
+                real, by_steps, error = True, True, found.error
+            except _Complex as found:
+                real, error = False, error or found.error
+            except CkadError:
+                if error is None:
+                    raise
+                raise error from None
 
     def called(*args: Any, **options: Any) -> Any:
         _call.may_begin_anew = True
@@ -144,7 +132,7 @@ def met_by_handlers(entry: F) -> F:
         finally:
             _call.stopped = None
 
-    return by_solutions  # type: ignore[return-value]
+    return assuming  # type: ignore[return-value]
 
 
 def run(recorded: Recorded, once: Callable[[], T]) -> T:
@@ -158,7 +146,7 @@ def run(recorded: Recorded, once: Callable[[], T]) -> T:
             raise _Complex from None
         raise
     except UnsolvedError as error:
-        if (before[0] or before[1] is not None) and not solutions.by_steps():
+        if (before[0] or before[1] is not None) and not assumed.by_steps():
             raise _Unsolved(error) from None
         raise
     except _STOPS as error:
@@ -172,8 +160,8 @@ def run(recorded: Recorded, once: Callable[[], T]) -> T:
 def key_of(key: Hashable) -> Hashable:
     """A key of a call's recording; where the one for all numbers was stopped, of another beside it,
     so that a result does not depend on the calls before."""
-    key = key if spectra.are_assumed_real() else ("complex spectra", key)
-    key = ("by steps", key) if solutions.by_steps() else key
+    key = key if assumed.real_spectra() else ("complex spectra", key)
+    key = ("by steps", key) if assumed.by_steps() else key
     return key if _stopped() is None else ("as it runs", key)
 
 
@@ -229,7 +217,7 @@ def recorded(
 
 
 def _try_complex(error: Exception) -> None:
-    if _call.may_begin_anew and spectra.made_a_difference():
+    if _call.may_begin_anew and assumed.made_a_difference():
         raise _Complex(error) from None
 
 

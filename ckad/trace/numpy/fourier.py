@@ -211,20 +211,20 @@ def _several_axes(function: Any, body: Function, default: Any, inverse: bool) ->
         return body(a, s, axes, norm, inverse)
 
 
-_one_axis(np.fft.fft, whole_transform, inverse=False)
-_one_axis(np.fft.ifft, whole_transform, inverse=True)
-_one_axis(np.fft.rfft, real_transform, inverse=False)
-_one_axis(np.fft.irfft, inverse_real_transform, inverse=True)
-_one_axis(np.fft.hfft, inverse_real_transform, inverse=False)
-_one_axis(np.fft.ihfft, real_transform, inverse=True)
-for _axes, _family in (
-    (None, (np.fft.fftn, np.fft.ifftn, np.fft.rfftn, np.fft.irfftn)),
-    ((-2, -1), (np.fft.fft2, np.fft.ifft2, np.fft.rfft2, np.fft.irfft2)),
-):
-    _several_axes(_family[0], whole_transform, _axes, inverse=False)
-    _several_axes(_family[1], whole_transform, _axes, inverse=True)
-    _several_axes(_family[2], real_transform, _axes, inverse=False)
-    _several_axes(_family[3], inverse_real_transform, _axes, inverse=True)
+#: Name, body, and whether it is an inverse; NumPy has the last two for one axis alone.
+BODIES: list[tuple[str, Function, bool]] = [
+    ("fft", whole_transform, False),
+    ("ifft", whole_transform, True),
+    ("rfft", real_transform, False),
+    ("irfft", inverse_real_transform, True),
+    ("hfft", inverse_real_transform, False),
+    ("ihfft", real_transform, True),
+]
+for _name, _body, _inverse in BODIES:
+    _one_axis(getattr(np.fft, _name), _body, _inverse)
+    if "h" not in _name:
+        _several_axes(getattr(np.fft, f"{_name}2"), _body, (-2, -1), _inverse)
+        _several_axes(getattr(np.fft, f"{_name}n"), _body, None, _inverse)
 
 
 def _rolled(x: Any, axes: Any, half: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,14 +68,6 @@ def _along(x: Array, k: int, rank: int) -> list[int]:
     return [x.size if i == k else 1 for i in range(rank)]
 
 
-def _mgrid(key: Any) -> Any:
-    return _grid(key, sparse=False)
-
-
-def _ogrid(key: Any) -> Any:
-    return _grid(key, sparse=True)
-
-
 # --- r_ and c_ ---------------------------------------------------------------------------------
 
 
@@ -97,8 +90,8 @@ def _part(part: Any) -> Array:
 
 
 # rows of objects that are no functions: the interpreter asks for them by what is indexed
-put(np.mgrid, _mgrid)
-put(np.ogrid, _ogrid)
+put(np.mgrid, partial(_grid, sparse=False))
+put(np.ogrid, partial(_grid, sparse=True))
 put(np.r_, _joined)
 put(np.c_, _columns)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from types import UnionType
 from typing import Any
 
 import numpy as np
@@ -75,14 +74,8 @@ def common_type(*arrays: Any) -> Any:
     return np.common_type(*[np.empty(0, traced(x).dtype) for x in arrays])
 
 
-@implements(np.iscomplexobj, kind=EVERY)
-def iscomplexobj(x: Any) -> bool:
-    return holds_complex(x)
-
-
-@implements(np.isrealobj, kind=EVERY)
-def isrealobj(x: Any) -> bool:
-    return not holds_complex(x)
+implements(np.iscomplexobj, kind=EVERY)(holds_complex)
+implements(np.isrealobj, kind=EVERY)(lambda x: not holds_complex(x))
 
 
 @implements(np.may_share_memory, np.shares_memory)
@@ -140,50 +133,8 @@ def array_equiv(a1: Any, a2: Any) -> Any:
         return False
 
 
-@implements(np.isposinf, kind=REAL)
-def isposinf(x: Any, out: Any = None) -> Array:
-    return stored(np.equal(traced(x), np.inf), out)
-
-
-@implements(np.isneginf, kind=REAL)
-def isneginf(x: Any, out: Any = None) -> Array:
-    return stored(np.equal(traced(x), -np.inf), out)
-
-
-# --- classes ---------------------------------------------------------------------------------
-
-
-_PYTHON = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
-
-
-def _class_of(x: Any) -> type:
-    """The class of the value that ``x`` stands for; that of ``x`` if it is not traced."""
-    if not type(x).__module__.startswith("ckad.trace."):
-        return type(x)
-    if getattr(x, "weak", False):
-        return _PYTHON[x.dtype.kind]
-    return x.dtype.type if getattr(x, "scalar", False) else np.ndarray
-
-
-def _isinstance(x: Any, classes: type | UnionType | tuple[Any, ...]) -> bool:
-    return isinstance(x, classes) or issubclass(_class_of(x), classes)
-
-
-def _type(x: Any, *definition: Any) -> type:
-    return type(x, *definition) if definition else _class_of(x)
-
-
-def _isscalar(x: Any) -> bool:
-    return np.isscalar(x) or issubclass(_class_of(x), (np.generic, int, float, complex))
-
-
-put(isinstance, _isinstance, EVERY)
-
-
-put(type, _type, EVERY)
-
-
-put(np.isscalar, _isscalar, EVERY)
+implements(np.isposinf, kind=REAL)(lambda x, out=None: stored(np.equal(traced(x), np.inf), out))
+implements(np.isneginf, kind=REAL)(lambda x, out=None: stored(np.equal(traced(x), -np.inf), out))
 
 
 @implements(np.real_if_close)

@@ -13,10 +13,10 @@ import numpy as np
 from ckad.place import at_place
 from ckad.trace.arrays import (
     Array,
+    as_number,
     copied,
     fori_loop,
     is_traced,
-    own,
     paired,
     promoted,
     reshaped,
@@ -228,8 +228,7 @@ def det(a: Any) -> Array:
 
 
 def _unstacked(x: Array, like: Array) -> Array:
-    result = reshaped(x, like.shape[:-2])
-    return result if result.shape else own(result)
+    return as_number(reshaped(x, like.shape[:-2]))
 
 
 def _by_cofactors(m: Array) -> Array:

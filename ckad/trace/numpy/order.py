@@ -14,9 +14,10 @@ import numpy as np
 from ckad.place import at_place
 from ckad.trace.arrays import (
     Array,
+    as_number,
     copied,
+    flat_unless,
     known,
-    own,
     reshaped,
     retyped,
     routine,
@@ -24,7 +25,7 @@ from ckad.trace.arrays import (
     stored,
     traced,
 )
-from ckad.trace.axes import axes_of, axis_of
+from ckad.trace.axes import axes_of
 from ckad.trace.dispatch import COMPLEX, implements, reject
 from ckad.trace.numpy.table import take_along_axis
 
@@ -37,7 +38,7 @@ def argsort(
 ) -> Array:
     """Equal elements keep their order, as with ``kind="stable"``."""
     reject(order is not None, "np.argsort with order=")
-    x, k = _flat_unless(traced(a), axis if traced(a).shape else None)
+    x, k = flat_unless(traced(a), axis if traced(a).shape else None)
     numbers = known(x)
     if numbers is not None:
         return traced(np.argsort(numbers, k, kind="stable"))
@@ -63,25 +64,17 @@ def argsort_of_complex(
 ) -> Array:
     """By the real part, then by the imaginary one."""
     reject(order is not None, "np.argsort with order=")
-    x = traced(a)
-    x = reshaped(x, (x.size,)) if axis is None else x
-    return lexsort((x.imag, x.real), -1 if axis is None else axis)
+    x, k = flat_unless(traced(a), axis)
+    return lexsort((x.imag, x.real), k)
 
 
 @implements(np.sort, kind=COMPLEX)
 def sort_of_complex(
     a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> Array:
-    x = traced(a)
-    x, k = (reshaped(x, (x.size,)), 0) if axis is None else (x, axis_of(axis, x.ndim))
+    x, k = flat_unless(traced(a), axis)
     found: Array = np.take_along_axis(x, argsort_of_complex(x, k), k)
     return found
-
-
-def _flat_unless(x: Array, axis: Any) -> tuple[Array, int]:
-    if axis is None:
-        return reshaped(x, (x.size,)), 0
-    return x, axis_of(axis, x.ndim)
 
 
 #: Up to so many elements a network sorts, in registers and for many rows at a time.
@@ -161,7 +154,7 @@ def sort(
     a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> Array:
     reject(order is not None, "np.sort with order=")
-    x, k = _flat_unless(traced(a), axis)
+    x, k = flat_unless(traced(a), axis)
     return copied(take_along_axis(x, argsort(x, k), k))
 
 
@@ -192,11 +185,7 @@ def _sorted_last(a: Any, axis: Any) -> tuple[Array, tuple[int, ...]]:
 
 
 def _finished(result: Array, axes: tuple[int, ...], keepdims: Any, out: Any) -> Array:
-    return stored(np.expand_dims(result, axes) if keepdims is True else _as_scalar(result), out)
-
-
-def _as_scalar(x: Array) -> Array:
-    return x if x.shape else own(x)
+    return stored(np.expand_dims(result, axes) if keepdims is True else as_number(result), out)
 
 
 def _nan_if_any(result: Array, x: Array) -> Array:
@@ -251,7 +240,7 @@ def _quantiles(
         together = np.expand_dims(together, [k + 1 for k in axes])
     if len(at.shape) != 1:
         together = reshaped(together, (*at.shape, *together.shape[1:]))
-    return stored(_as_scalar(together), out)
+    return stored(as_number(together), out)
 
 
 def _checked(q: Any) -> Array:

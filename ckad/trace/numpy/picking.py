@@ -13,6 +13,7 @@ from ckad.trace import dispatch
 from ckad.trace.arrays import (
     Array,
     copied,
+    flat_unless,
     flattened,
     is_traced,
     known,
@@ -29,7 +30,6 @@ from ckad.trace.arrays import (
     traced,
     wrapped,
 )
-from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import implements, needs_numbers, reject
 
 # --- results whose shape depends on numbers ----------------------------------------------------
@@ -151,9 +151,7 @@ def resize(a: Any, new_shape: Any) -> Array:
 
 @implements(np.insert)
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Array:
-    x = traced(arr)
-    x, axis = (reshaped(x, (x.size,)), 0) if axis is None else (x, axis)
-    k = axis_of(axis, x.ndim)
+    x, k = flat_unless(traced(arr), axis)
     places = known(obj) if not isinstance(obj, slice) else np.arange(x.shape[k])[obj]
     reject(places is None, "np.insert at traced places")
     assert places is not None

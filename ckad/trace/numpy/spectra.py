@@ -10,6 +10,7 @@ import numpy as np
 from ckad.place import at_place
 from ckad.trace.arrays import (
     Array,
+    as_number,
     as_spectrum,
     copied,
     own,
@@ -162,7 +163,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     else:
         tol = np.asarray(tol)[..., None] if np.ndim(tol) else tol
     found = np.sum(np.greater(values, tol), -1)
-    return own(found) if not found.shape else found
+    return as_number(found)
 
 
 def _cut(x: Array, rcond: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from ckad.place import at_place
 from ckad.trace.arrays import (
     Array,
+    as_number,
     copied,
     is_static,
     is_traced,
@@ -96,6 +97,7 @@ def _without_nan(function: Callable[..., Array], neutral: float) -> Callable[...
     return reduce
 
 
+implements(np.nansum, kind=EVERY)(_without_nan(np.sum, 0))
 implements(np.nanprod, kind=EVERY)(_without_nan(np.prod, 1))
 implements(np.nancumsum, kind=EVERY)(_without_nan(np.cumsum, 0))
 implements(np.nancumprod, kind=EVERY)(_without_nan(np.cumprod, 1))
@@ -110,13 +112,9 @@ def _nan_extremum(function: Callable[..., Array], worst: float) -> Callable[...,
             return function(x, axis, out, keepdims)
         best = _without_nan(function, worst)(x, axis, keepdims=keepdims)
         nothing = np.all(np.isnan(x), axis, keepdims=keepdims)
-        return stored(_like(np.where(nothing, np.asarray(np.nan, x.dtype), best)), out)
+        return stored(as_number(np.where(nothing, np.asarray(np.nan, x.dtype), best)), out)
 
     return reduce
-
-
-def _like(x: Array) -> Array:
-    return x if x.shape else own(x)
 
 
 implements(np.nanmax, kind=REAL)(_nan_extremum(np.max, -np.inf))
@@ -139,7 +137,7 @@ def nanvar(
     kept = np.where(there, x, np.asarray(0, x.dtype))
     spread = np.var(kept, axis, dtype, None, ddof, keepdims, where=there)
     count = np.sum(there, axis, keepdims=keepdims)
-    return stored(_like(np.where(count > ddof, spread, np.asarray(np.nan, spread.dtype))), out)
+    return stored(as_number(np.where(count > ddof, spread, np.asarray(np.nan, spread.dtype))), out)
 
 
 @implements(np.nanstd)
@@ -282,14 +280,6 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Arr
 @implements(np.count_nonzero, kind=EVERY)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Array:
     return np.sum(retyped(a, bool), axis, keepdims=keepdims)
-
-
-@implements(np.nansum, kind=EVERY)
-def nansum(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False
-) -> Array:
-    x = traced(a)
-    return np.sum(np.where(np.isnan(x), 0, x), axis, dtype, out, keepdims)
 
 
 @implements(np.nanmean)

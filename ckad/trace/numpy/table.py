@@ -11,6 +11,7 @@ from ckad.trace.arrays import (
     Array,
     by_elements,
     copied,
+    flat_unless,
     in_order,
     is_static,
     is_traced,
@@ -50,10 +51,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
 
 @implements(np.take_along_axis)
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Array:
-    x, axis = (
-        (reshaped(traced(arr), (traced(arr).size,)), 0) if axis is None else (traced(arr), axis)
-    )
-    return copied(x[_along_index(x, indices, axis_of(axis, x.ndim))])
+    x, k = flat_unless(traced(arr), axis)
+    return copied(x[_along_index(x, indices, k)])
 
 
 @implements(np.put_along_axis)
@@ -87,9 +86,7 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Array
 
 @implements(np.delete)
 def delete(arr: Any, obj: Any, axis: Any = None) -> Array:
-    x = traced(arr)
-    x, axis = (reshaped(x, (x.size,)), 0) if axis is None else (x, axis)
-    k = axis_of(axis, x.ndim)
+    x, k = flat_unless(traced(arr), axis)
     places = known(obj) if is_traced(obj) else obj
     refused = needs_numbers("np.delete", "Use np.where(condition, x, 0), or compute it outside.")
     if places is None:
@@ -194,13 +191,9 @@ def _in_open_table(points: Array, nodes: Array, values: Array, low: Any, high: A
 
 
 def _between(x: Array, nodes: Array, values: Array) -> Array:
-    bin = np.clip(_bin_of(x, nodes) - 1, 0, nodes.size - 2)
+    bin = np.clip(searchsorted(nodes, x, "right") - 1, 0, nodes.size - 2)
     x0, x1, y0, y1 = (taken(v, bin + k, 0) for v in (nodes, values) for k in (0, 1))
     return (y1 - y0) / (x1 - x0) * (x - x0) + y0
-
-
-def _bin_of(x: Array, nodes: Array) -> Array:
-    return searchsorted(nodes, x, "right")
 
 
 def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, ...]:

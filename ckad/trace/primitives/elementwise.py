@@ -127,36 +127,22 @@ def refuse_options(ufunc: Any, options: dict[str, Any]) -> None:
         )
 
 
+#: Ufuncs whose op has their name, and those that have ops of other names.
+_OF_ONE_NAME = """sign sqrt cbrt exp expm1 exp2 log log1p log2 log10 sin cos tan sinh cosh tanh
+    hypot copysign"""
 for _ufunc, _code in {
+    **{getattr(np, name): Op[name.upper()] for name in _OF_ONE_NAME.split()},
     np.divide: Op.DIV,
     np.floor_divide: Op.FLOORDIV,
     np.remainder: Op.MOD,
     np.negative: Op.NEG,
-    np.sign: Op.SIGN,
-    np.sqrt: Op.SQRT,
-    np.cbrt: Op.CBRT,
-    np.exp: Op.EXP,
-    np.expm1: Op.EXPM1,
-    np.exp2: Op.EXP2,
-    np.log: Op.LOG,
-    np.log1p: Op.LOG1P,
-    np.log2: Op.LOG2,
-    np.log10: Op.LOG10,
-    np.sin: Op.SIN,
-    np.cos: Op.COS,
-    np.tan: Op.TAN,
     np.arcsin: Op.ASIN,
     np.arccos: Op.ACOS,
     np.arctan: Op.ATAN,
     np.arctan2: Op.ATAN2,
-    np.sinh: Op.SINH,
-    np.cosh: Op.COSH,
-    np.tanh: Op.TANH,
     np.arcsinh: Op.ASINH,
     np.arccosh: Op.ACOSH,
     np.arctanh: Op.ATANH,
-    np.hypot: Op.HYPOT,
-    np.copysign: Op.COPYSIGN,
     np.equal: Op.EQ,
     np.not_equal: Op.NE,
     np.less: Op.LT,
@@ -187,13 +173,8 @@ def _unless_integer(op: int) -> Lowering:
     return lambda x: apply(op, x) if x.type.is_float else _same(x)
 
 
-for _ufunc, _code in {
-    np.floor: Op.FLOOR,
-    np.ceil: Op.CEIL,
-    np.trunc: Op.TRUNC,
-    np.rint: Op.RINT,
-}.items():
-    register(_ufunc, _unless_integer(_code), (_code,))
+for _name in ("floor", "ceil", "trunc", "rint"):
+    register(getattr(np, _name), _unless_integer(Op[_name.upper()]), (Op[_name.upper()],))
 
 
 def constant_like(x: Tracer, number: float) -> Tracer:
@@ -214,10 +195,10 @@ def _reciprocal(x: Tracer) -> Array:
 
 
 register(np.reciprocal, _reciprocal)
-register(np.deg2rad, lambda x: apply(Op.MUL, x, constant_like(x, math.pi / 180)))
-register(np.radians, lambda x: apply(Op.MUL, x, constant_like(x, math.pi / 180)))
-register(np.rad2deg, lambda x: apply(Op.MUL, x, constant_like(x, 180 / math.pi)))
-register(np.degrees, lambda x: apply(Op.MUL, x, constant_like(x, 180 / math.pi)))
+for _ufunc in (np.deg2rad, np.radians):
+    register(_ufunc, lambda x: apply(Op.MUL, x, constant_like(x, math.pi / 180)))
+for _ufunc in (np.rad2deg, np.degrees):
+    register(_ufunc, lambda x: apply(Op.MUL, x, constant_like(x, 180 / math.pi)))
 
 
 def _fmod(x: Tracer, y: Tracer) -> Array:

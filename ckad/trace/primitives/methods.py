@@ -11,7 +11,7 @@ import numpy as np
 from ckad.errors import UnrecordableError, UnsupportedFunctionError
 from ckad.place import at_place
 from ckad.trace.arrays import Array, Casting, repeated
-from ckad.trace.dispatch import EVERY, Function, call, put, reject
+from ckad.trace.dispatch import ANY, EVERY, SHORT, Function, call, put, reject
 from ckad.trace.memory.context import current
 from ckad.trace.memory.storage import Storage
 from ckad.trace.memory.views import Path, ReshapeView
@@ -137,10 +137,10 @@ _FOR_EVERY_KIND: dict[Any, Function] = {
     np.ndarray.transpose: _transpose,
     np.ndarray.T: _transpose,
     np.ndarray.mT: np.matrix_transpose,
-    np.ndarray.fill: _fill,
 }
 for _key, _method in _FOR_EVERY_KIND.items():
     put(_key, _method, EVERY)
+put(np.ndarray.fill, _fill, (*ANY, SHORT))
 
 
 class Flat(Tracer):

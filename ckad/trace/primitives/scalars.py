@@ -16,13 +16,11 @@ import numpy as np
 from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.trace.arrays import Array, safe_sqrt
-from ckad.trace.dispatch import COMPLEX, PLAIN, cell, put, reject, tracers
+from ckad.trace.dispatch import COMPLEX, PLAIN, Function, cell, put, reject, tracers
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.shape import copied
 from ckad.trace.values.apply import apply, astype, reshape_value
 from ckad.trace.values.tracer import Tracer, lift
-
-Function = Callable[..., Any]
 
 
 def _has_tracer(args: Iterable[Any]) -> bool:
@@ -209,7 +207,6 @@ def _sum(iterable: Any, /, start: Any = 0) -> Any:
 
 
 def _decision(original: Any, function: Any) -> Function:
-    @_instead_of(original)
     def decided(xs: Any) -> Any:
         if _is_row(xs):
             return function.reduce(xs)

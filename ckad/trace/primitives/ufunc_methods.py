@@ -12,7 +12,17 @@ from ckad.place import at_place
 from ckad.trace import arrays
 from ckad.trace.arrays import Array
 from ckad.trace.axes import along, axis_of, reduced_axes
-from ckad.trace.dispatch import EVERY, PLAIN, cell, derives, needs_numbers, plain, put, reject
+from ckad.trace.dispatch import (
+    EVERY,
+    PLAIN,
+    SHORT,
+    cell,
+    derives,
+    needs_numbers,
+    plain,
+    put,
+    reject,
+)
 from ckad.trace.memory.layout import plain_layout
 from ckad.trace.primitives.index import add_at
 from ckad.trace.primitives.select import copyto
@@ -41,11 +51,10 @@ for _ufunc, _function in (
 
     def _reduce(x: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
                 f: Any = _function, **options: Any) -> Any:  # fmt: skip
-        if dtype is not None:
-            options["dtype"] = dtype
-        return f(x, axis=axis, out=out, **options)
+        options |= {k: v for k, v in (("dtype", dtype), ("out", out)) if v is not None}
+        return f(x, axis=axis, **options)
 
-    put((_ufunc, "reduce"), _reduce, EVERY)
+    put((_ufunc, "reduce"), _reduce, (*EVERY, SHORT))
 
 
 def _halving(ufunc: Any) -> Callable[..., Tracer]:
@@ -97,9 +106,10 @@ for _ufunc, _function in ((np.add, np.cumsum), (np.multiply, np.cumprod)):
     ) -> Array:
         if not np.ndim(x):
             raise TypeError(at_place("cannot accumulate on a scalar"))
-        return f(x, axis=axis, dtype=dtype, out=out)
+        options = {k: v for k, v in (("dtype", dtype), ("out", out)) if v is not None}
+        return f(x, axis=axis, **options)
 
-    put((_ufunc, "accumulate"), _accumulate)
+    put((_ufunc, "accumulate"), _accumulate, (PLAIN, SHORT))
 
 
 def _doubling(ufunc: Any) -> Callable[..., Tracer]:

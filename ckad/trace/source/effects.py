@@ -26,6 +26,7 @@ from ckad.trace.source.memory.asked.by_python import put_all
 from ckad.trace.source.memory.contents import holds_buffers
 from ckad.trace.source.names.frame import ledger, region
 from ckad.trace.source.names.generated import Lazy
+from ckad.trace.source.outside.kinds import DISPLAYS
 from ckad.trace.source.skipped import Skipped, warn_of_skipped
 from ckad.trace.source.text import TracedText, shown
 from ckad.trace.source.values import holds_tracer
@@ -33,10 +34,7 @@ from ckad.trace.source.values import holds_tracer
 #: What a call is given by place and by name.
 Given = tuple[list[Any], dict[str, Any]]
 #: Packages of which every call is one: functions, and methods of their objects.
-PACKAGES = frozenset(
-    """IPython PIL _warnings imageio logging matplotlib mpl_toolkits pprint rich seaborn time
-    tqdm warnings""".split()
-)
+PACKAGES = DISPLAYS | {"_warnings", "imageio", "time"}
 #: Those of them whose calls depend on what was drawn before.
 _DRAWING = frozenset("IPython PIL imageio matplotlib mpl_toolkits seaborn".split())
 #: Expressions that do more than give a value.

@@ -6,7 +6,6 @@ is a condition, too, or an error that says so.
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Collection
 from types import FunctionType, UnionType
 from typing import Any, NoReturn
@@ -155,9 +154,8 @@ def _is_scalar(x: Any) -> bool:
     return np.isscalar(x) or is_instance(x, (np.generic, int, float, complex))
 
 
-for _builtin, _function in {
-    **{type: _type, builtins.isinstance: is_instance, builtins.hasattr: _has_attribute}
-}.items():
+_OF_CLASSES: dict[Any, Any] = {type: _type, isinstance: is_instance, hasattr: _has_attribute}
+for _builtin, _function in _OF_CLASSES.items():
     dispatch.put(_builtin, _function, (*dispatch.ANY, dispatch.SPARSE, dispatch.SHORT))
     dispatch.always(_builtin)
-dispatch.put(np.isscalar, _is_scalar, (dispatch.PLAIN,))
+dispatch.put(np.isscalar, _is_scalar, dispatch.EVERY)

@@ -15,7 +15,7 @@ from ckad.errors import DifferentiationError
 from ckad.tape.tape import Tape
 from ckad.trace import dispatch
 from ckad.trace.arrays import known, solution, stopping
-from ckad.trace.memory import solutions
+from ckad.trace.memory import assumed
 from ckad.trace.record import inline
 from ckad.trace.source import follow
 from ckad.trace.source.library.written import iterations
@@ -40,7 +40,7 @@ def _solution(
     method: str, product: Product, b: Any, x: Any, info: Any, M: Product | None, bounds: Any
 ) -> Any:
     """``x``, derived as the solution of ``product(x) = b``, or by the steps to it."""
-    if not isinstance(x, Tracer) or solutions.by_steps():
+    if not isinstance(x, Tracer) or assumed.by_steps():
         return x
     options = _options(method, bounds)
     a, m = Closed(product, x), None if M is None else Closed(M, x)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ckad import trees
 from ckad.place import at_place
-from ckad.trace.arrays import Array, known, stopping, traced
+from ckad.trace.arrays import Array, OfTraced, known, stopping, traced
 from ckad.trace.dispatch import implements, reject
 from ckad.trace.numpy.calculus import convolve, polyadd, polyder, polyint, polysub
 
@@ -44,7 +44,7 @@ def polymul(a1: Any, a2: Any) -> Array:
     return convolve(*(_of_its_degree(c, c) for c in map(_coefficients, (a1, a2))))
 
 
-class Poly:
+class Poly(OfTraced):
     """NumPy's ``poly1d``; of the coefficients that were ``given``, first ones may be 0."""
 
     given: Array
@@ -52,14 +52,15 @@ class Poly:
     def __init__(self, c: Any) -> None:
         self.given: Any = c.given if isinstance(c, Poly) else _coefficients(c)
 
+    def _named(self) -> str:
+        return "a np.poly1d of traced values"
+
     def __getattr__(self, name: str) -> Any:
         if name in ("coeffs", "coef", "coefficients", "c"):
             return _of_its_degree(self.given, self.given)
         if name == "__array__":
             reject(True, "a np.poly1d of known numbers to the left of one of traced values")
-        if not name.startswith("_"):
-            reject(True, f"the attribute {name!r} of a np.poly1d of traced values")
-        raise AttributeError(name)
+        return super().__getattr__(name)
 
     order = property(lambda self: _of_its_degree(self.given.size - 1, self.given))
     roots = property(lambda self: np.roots(self.given))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -23,8 +24,8 @@ from numpy.polynomial import (
 
 from ckad import trees
 from ckad.place import at_place
-from ckad.trace.arrays import traced
-from ckad.trace.dispatch import REAL, STATIC, Traced, implements, reject
+from ckad.trace.arrays import OfTraced, traced
+from ckad.trace.dispatch import REAL, STATIC, Kinds, Traced, implements, reject
 from ckad.trace.numpy.linalg import floats
 
 
@@ -132,7 +133,7 @@ def _degree(deg: Any) -> int:
 # --- as objects ----------------------------------------------------------------------------------
 
 
-class Series:
+class Series(OfTraced):
     """One of NumPy's series of traced coefficients, or on a traced domain."""
 
     def __init__(self, family: Family, coef: Any, domain: Any = None, window: Any = None) -> None:
@@ -142,11 +143,8 @@ class Series:
         self.domain = family.kind.domain if domain is None else domain
         self.window = family.kind.window if window is None else window
 
-    def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_"):
-            what = f"{self.family.kind.__name__} of traced values"
-            reject(True, f"the attribute {name!r} of a {what}")
-        raise AttributeError(name)
+    def _named(self) -> str:
+        return f"a {self.family.kind.__name__} of traced values"
 
     def over(self, coef: Any) -> Series:
         return Series(self.family, coef, self.domain, self.window)
@@ -287,28 +285,13 @@ def _series(family: Family) -> None:
         return (empty.over(found[0]), found[1]) if full else empty.over(found)
 
 
-def _functions(family: Family) -> None:
-    @implements(family.named("val"), kind=REAL)
-    def val(x: Any, c: Any, tensor: bool = True) -> Any:
-        return values(family, x, c, tensor)
-
-    @implements(family.named("vander"), kind=REAL)
-    def vander(x: Any, deg: Any) -> Any:
-        return basis(family, x, deg)
-
-    @implements(family.named("fit"), kind=REAL)
-    def fit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None) -> Any:
-        return fitted(family, x, y, deg, rcond, full, w)
-
-    @implements(family.named("der"), kind=STATIC)
-    def der(c: Any, m: int = 1, scl: Any = 1, axis: int = 0) -> Any:
-        return derivative(family, c, m, scl, axis)
-
-    @implements(family.named("int"), kind=STATIC)
-    def integrated(
-        c: Any, m: int = 1, k: Any = (), lbnd: Any = 0, scl: Any = 1, axis: int = 0
-    ) -> Any:
-        return integral(family, c, m, k, lbnd, scl, axis)
+_FUNCTIONS: dict[str, tuple[Callable[..., Any], Kinds]] = {
+    "val": (values, REAL),
+    "vander": (basis, REAL),
+    "fit": (fitted, REAL),
+    "der": (derivative, STATIC),
+    "int": (integral, STATIC),
+}
 
 
 @implements(polynomial.Polynomial.__call__, kind=REAL)
@@ -318,7 +301,8 @@ def called(known: Any, arg: Any) -> Any:
 
 for _family in FAMILIES:
     _series(_family)
-    _functions(_family)
+    for _end, (_function, _kind) in _FUNCTIONS.items():
+        implements(_family.named(_end), kind=_kind)(partial(_function, _family))
 
 trees.register(
     Series,

@@ -19,14 +19,13 @@ from ckad.trace.arrays import Array, retyped, traced
 from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import Function
 from ckad.trace.numpy.fourier import (
+    BODIES,
     axes_of,
     fftshift,
     half_spectrum,
     ifftshift,
-    inverse_real_transform,
     length_of,
     normed,
-    real_transform,
     resized,
     transforms,
     whole_transform,
@@ -74,15 +73,7 @@ def _listed(s: Any, axes: Any) -> tuple[Any, Any]:
     return first, second
 
 
-_BODIES: list[tuple[str, Function, bool]] = [
-    ("fft", whole_transform, False),
-    ("ifft", whole_transform, True),
-    ("rfft", real_transform, False),
-    ("irfft", inverse_real_transform, True),
-    ("hfft", inverse_real_transform, False),
-    ("ihfft", real_transform, True),
-]
-for _name, _body, _inverse in _BODIES:
+for _name, _body, _inverse in BODIES:
     _one_axis(getattr(scipy.fft, _name), _body, _inverse)
     _several_axes(getattr(scipy.fft, f"{_name}2"), _body, (-2, -1), _inverse)
     _several_axes(getattr(scipy.fft, f"{_name}n"), _body, None, _inverse)
@@ -95,13 +86,12 @@ def _older(name: str, inverse: bool) -> None:
     def one(x: Any, n: Any = None, axis: int = -1, overwrite_x: bool = False) -> Array:
         return whole_transform(x, *_listed(n, (axis,)), None, inverse)
 
-    @transforms(getattr(scipy.fftpack, f"{name}n"))
-    def several(x: Any, shape: Any = None, axes: Any = None, overwrite_x: bool = False) -> Array:
-        return whole_transform(x, *_listed(shape, axes), None, inverse)
+    for over, default in (("n", None), ("2", (-2, -1))):
 
-    @transforms(getattr(scipy.fftpack, f"{name}2"))
-    def two(x: Any, shape: Any = None, axes: Any = (-2, -1), overwrite_x: bool = False) -> Array:
-        return whole_transform(x, *_listed(shape, axes), None, inverse)
+        @transforms(getattr(scipy.fftpack, name + over))
+        def several(x: Any, shape: Any = None, axes: Any = default, overwrite_x: bool = False
+                    ) -> Array:  # fmt: skip
+            return whole_transform(x, *_listed(shape, axes), None, inverse)
 
 
 _older("fft", inverse=False)

@@ -12,6 +12,7 @@ from ckad.trace.arrays import Array, copied, sliding, traced
 from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import STATIC, implements, reject
 from ckad.trace.numpy.scipy.signals import detrend as detrended
+from ckad.trace.numpy.scipy.signals import line
 
 
 def _window(window: Any, nperseg: Any, length: int) -> tuple[np.ndarray, int]:
@@ -34,19 +35,14 @@ def _spectra(
 ) -> tuple[np.ndarray, np.ndarray, Array]:  # fmt: skip
     """Frequencies, times, and the cross spectra [..., time, frequency] of windows."""
     dtype = np.result_type(np.float32, traced(x).dtype, traced(x if y is None else y).dtype)
-    x = np.moveaxis(traced(x), axis_of(axis, np.ndim(x)), -1)
-    y = x if y is None else np.moveaxis(traced(y), axis_of(axis, np.ndim(y)), -1)
+    x = line(x, axis)
+    y = x if y is None else line(y, axis)
     reject(x.dtype.kind == "c" or y.dtype.kind == "c", "spectral estimates of complex numbers")
     reject(x.shape[-1] != y.shape[-1], "spectral estimates of lines of different lengths")
     numbers, n = _window(window, nperseg, x.shape[-1])
-    overlap = n // 2 if noverlap is None else int(noverlap)
-    if not 0 <= overlap < n:
-        raise ValueError(at_place(f"noverlap is {overlap}; it has to be less than nperseg, {n}."))
-    length = n if nfft is None else int(nfft)
-    if length < n:
-        raise ValueError(at_place(f"nfft is {length}; it has to be at least nperseg, {n}."))
+    step, length = _step(n, noverlap), _length(n, nfft, n)
     numbers = numbers.astype(dtype)
-    found = [_of_windows(z, numbers, n - overlap, length, detrend, return_onesided)
+    found = [_of_windows(z, numbers, step, length, detrend, return_onesided)
              for z in ((x,) if y is x else (x, y))]  # fmt: skip
     product = np.conj(found[0]) * found[-1]
     scale = {"density": fs * np.sum(numbers**2), "spectrum": np.sum(numbers) ** 2}
@@ -55,10 +51,37 @@ def _spectra(
     weights = np.full(product.shape[-1], 1 / scale[scaling], dtype)
     if return_onesided:
         weights[1 : -1 if length % 2 == 0 else None] *= 2
-    f = np.fft.rfftfreq(length, 1 / fs) if return_onesided else np.fft.fftfreq(length, 1 / fs)
-    times = (np.arange(product.shape[-2]) * (n - overlap) + n / 2) / fs
+    times = (np.arange(product.shape[-2]) * step + n / 2) / fs
     product = product * weights
+    f = _frequencies(length, fs, return_onesided)
     return f, times, product.real if y is x else product
+
+
+def _step(n: int, noverlap: Any) -> int:
+    """From one window of ``n`` numbers to the next."""
+    overlap = n // 2 if noverlap is None else int(noverlap)
+    if not 0 <= overlap < n:
+        raise ValueError(at_place(f"noverlap is {overlap}; it has to be less than nperseg, {n}."))
+    return n - overlap
+
+
+def _length(n: int, nfft: Any, default: int) -> int:
+    """Of the transform of a window."""
+    length = default if nfft is None else int(nfft)
+    if length < n:
+        raise ValueError(at_place(f"nfft is {length}; it has to be at least nperseg, {n}."))
+    return length
+
+
+def _frequencies(length: int, fs: float, half: bool) -> np.ndarray:
+    return (np.fft.rfftfreq if half else np.fft.fftfreq)(length, 1 / fs)
+
+
+def _scale(numbers: np.ndarray, fs: float, scaling: str) -> Any:
+    """What a window multiplies a line's spectrum by."""
+    if scaling not in ("spectrum", "psd"):
+        raise ValueError(at_place(f"Parameter scaling={scaling!r} not in ['spectrum', 'psd']!"))
+    return np.sum(numbers) if scaling == "spectrum" else np.sqrt(fs * np.sum(numbers**2))
 
 
 def _of_windows(
@@ -147,21 +170,17 @@ def stft(
 ) -> tuple[np.ndarray, np.ndarray, Array]:  # fmt: skip
     """Frequencies along ``axis``, times along the last one."""
     reject(boundary not in ("zeros", None), f"scipy.signal.stft with boundary={boundary!r}")
-    if scaling not in ("spectrum", "psd"):
-        raise ValueError(at_place(f"Parameter scaling={scaling!r} not in ['spectrum', 'psd']!"))
-    line = np.moveaxis(traced(x), axis_of(axis, np.ndim(x)), -1)
-    reject(line.dtype.kind == "c", "scipy.signal.stft of complex numbers")
-    numbers, n = _window(window, nperseg, line.shape[-1])
-    step = n - (n // 2 if noverlap is None else int(noverlap))
+    x = line(x, axis)
+    reject(x.dtype.kind == "c", "scipy.signal.stft of complex numbers")
+    numbers, n = _window(window, nperseg, x.shape[-1])
+    step, size = _step(n, noverlap), _length(n, nfft, n)
     half = n // 2 if boundary else 0
-    length = line.shape[-1] + 2 * half
+    length = x.shape[-1] + 2 * half
     more = -(length - n) % step % n if padded else 0
-    line = np.pad(line, [(0, 0)] * (line.ndim - 1) + [(half, half + more)])
-    scale = np.sum(numbers) if scaling == "spectrum" else np.sqrt(fs * np.sum(numbers**2))
-    size = n if nfft is None else int(nfft)
-    numbers = (numbers / scale).astype(np.result_type(np.float32, line.dtype))
-    found = _of_windows(line, numbers, step, size, detrend, return_onesided)
-    f = np.fft.rfftfreq(size, 1 / fs) if return_onesided else np.fft.fftfreq(size, 1 / fs)
+    x = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(half, half + more)])
+    numbers = (numbers / _scale(numbers, fs, scaling)).astype(np.result_type(np.float32, x.dtype))
+    found = _of_windows(x, numbers, step, size, detrend, return_onesided)
+    f = _frequencies(size, fs, return_onesided)
     times = (np.arange(found.shape[-2]) * step + (0.0 if boundary else n / 2)) / fs
     return f, times, np.moveaxis(found, -1, axis - 1 if axis < 0 else axis)
 
@@ -173,8 +192,6 @@ def istft(
     freq_axis: int = -2, scaling: str = "spectrum",
 ) -> tuple[np.ndarray, Array]:  # fmt: skip
     """Windows from their spectra, added where they overlap and divided by their weights."""
-    if scaling not in ("spectrum", "psd"):
-        raise ValueError(at_place(f"Parameter scaling={scaling!r} not in ['spectrum', 'psd']!"))
     spectra = traced(Zxx)
     at, of = axis_of(time_axis, spectra.ndim), axis_of(freq_axis, spectra.ndim)
     if at == of:
@@ -183,19 +200,13 @@ def istft(
     likely = 2 * (spectra.shape[-1] - 1) if input_onesided else spectra.shape[-1]
     n = likely if nperseg is None else int(nperseg)
     odd = input_onesided and n == likely + 1
-    length = (n if odd else likely) if nfft is None else int(nfft)
-    if length < n:
-        raise ValueError(at_place(f"nfft is {length}; it has to be at least nperseg, {n}."))
-    overlap = n // 2 if noverlap is None else int(noverlap)
-    if not 0 <= overlap < n:
-        raise ValueError(at_place(f"noverlap is {overlap}; it has to be less than nperseg, {n}."))
+    length, step = _length(n, nfft, n if odd else likely), _step(n, noverlap)
     numbers, size = _window(window, n, n)
     if size != n:
         raise ValueError(at_place(f"window must have length of {n}"))
-    scale = np.sum(numbers) if scaling == "spectrum" else np.sqrt(fs * np.sum(numbers**2))
     back = np.fft.irfft if input_onesided else np.fft.ifft
-    parts = back(spectra, length)[..., :n] * (numbers * scale)
-    starts = np.arange(parts.shape[-2]) * (n - overlap)
+    parts = back(spectra, length)[..., :n] * (numbers * _scale(numbers, fs, scaling))
+    starts = np.arange(parts.shape[-2]) * step
     places = starts[:, None] + np.arange(n)
     weights = np.zeros(int(starts[-1]) + n)
     np.add.at(weights, places, np.broadcast_to(numbers**2, places.shape))

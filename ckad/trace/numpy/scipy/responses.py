@@ -8,14 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.signal
 
-from ckad.trace.arrays import Array, known, own, retyped, traced
+from ckad.trace.arrays import Array, doubles, known, own, traced
 from ckad.trace.dispatch import STATIC, implements, reject
 from ckad.trace.numpy.scipy.dense.matrices import expm
-
-
-def _floats(x: Any) -> Array:
-    return retyped(traced(x), np.float64)
-
 
 # --- responses ---------------------------------------------------------------------------------
 
@@ -53,7 +48,7 @@ def freqs(b: Any, a: Any, worN: Any = 200, plot: Any = None) -> tuple[Array, Arr
 
 @implements(scipy.signal.sawtooth)
 def sawtooth(t: Any, width: Any = 1) -> Array:
-    t, w = np.broadcast_arrays(_floats(t), _floats(width))
+    t, w = np.broadcast_arrays(doubles(t), doubles(width))
     there = np.logical_and(w >= 0.0, w <= 1.0)
     phase = np.mod(t, 2.0 * math.pi)
     rises = phase < w * (2.0 * math.pi)
@@ -64,7 +59,7 @@ def sawtooth(t: Any, width: Any = 1) -> Array:
 
 @implements(scipy.signal.square)
 def square(t: Any, duty: Any = 0.5) -> Array:
-    t, w = np.broadcast_arrays(_floats(t), _floats(duty))
+    t, w = np.broadcast_arrays(doubles(t), doubles(duty))
     there = np.logical_and(w >= 0.0, w <= 1.0)
     high = np.mod(t, 2.0 * math.pi) < w * (2.0 * math.pi)
     return own(np.where(there, np.where(high, 1.0, -1.0), np.nan))
@@ -79,14 +74,14 @@ def chirp(
     reject(complex or not (linear or method in ("quadratic", "quad", "q")),
            "scipy.signal.chirp with complex= or another method= than 'linear' and "
            "'quadratic'")  # fmt: skip
-    t, f0, t1, f1 = (_floats(x) for x in (t, f0, t1, f1))
+    t, f0, t1, f1 = (doubles(x) for x in (t, f0, t1, f1))
     if linear:
         turns = f0 * t + 0.5 * (f1 - f0) / t1 * t * t
     elif vertex_zero:
         turns = f0 * t + (f1 - f0) / t1**2 * t**3 / 3.0
     else:
         turns = f1 * t + (f1 - f0) / t1**2 * ((t1 - t) ** 3 - t1**3) / 3.0
-    return own(np.cos(2.0 * math.pi * turns + _floats(phi) * (math.pi / 180.0)))
+    return own(np.cos(2.0 * math.pi * turns + doubles(phi) * (math.pi / 180.0)))
 
 
 # --- systems -----------------------------------------------------------------------------------
@@ -99,7 +94,7 @@ def cont2discrete(system: Any, dt: Any, method: str = "zoh", alpha: Any = None) 
     weights = {"bilinear": 0.5, "tustin": 0.5, "euler": 0.0, "forward_diff": 0.0,
                "backward_diff": 1.0, "gbt": alpha}  # fmt: skip
     reject(method != "zoh" and method not in weights, f"scipy.signal.cont2discrete with {method!r}")
-    a, b, c, d = (np.atleast_2d(_floats(x)) for x in system)
+    a, b, c, d = (np.atleast_2d(doubles(x)) for x in system)
     n, inputs = b.shape
     if method == "zoh":
         below = np.zeros((inputs, n + inputs))

@@ -13,8 +13,8 @@ from scipy.spatial.transform import Rotation
 
 from ckad import trees
 from ckad.place import at_place
-from ckad.trace.arrays import Array, safe_sqrt, traced
-from ckad.trace.dispatch import implements, reject
+from ckad.trace.arrays import Array, OfTraced, safe_sqrt, traced
+from ckad.trace.dispatch import implements
 
 #: Steps of Newton's method to the nearest rotation; each squares the distance.
 _NEWTON = 8
@@ -23,16 +23,14 @@ _NEAR = 1e-7
 _REST = slice(0, 3)
 
 
-class Rotations:
+class Rotations(OfTraced):
     """Rotations by quaternions [..., 4] of length one, the scalar last."""
 
     def __init__(self, quat: Any) -> None:
         self.q = traced(quat)
 
-    def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_") and name != "q":
-            reject(True, f"the attribute {name!r} of a Rotation of traced values")
-        raise AttributeError(name)
+    def _named(self) -> str:
+        return "a Rotation of traced values"
 
     single = property(lambda self: self.q.ndim == 1)
 

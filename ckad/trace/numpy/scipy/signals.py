@@ -12,7 +12,7 @@ import numpy as np
 import scipy.signal
 
 from ckad.place import at_place
-from ckad.trace.arrays import Array, copied, is_traced, known, reshaped, retyped, routine, traced
+from ckad.trace.arrays import Array, copied, known, reshaped, retyped, routine, traced
 from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import STATIC, implements, reject
 from ckad.trace.numpy.scipy.filters import convolve1d
@@ -58,10 +58,10 @@ def _filtered(b: Array, a: Array, x: Array, state: Array | None) -> tuple[Array,
     return copied(found[..., :n]), copied(found[..., n:])
 
 
-def _line(x: Any, axis: int) -> tuple[Array, int]:
-    x = np.asarray(x) if not is_traced(x) else x
-    x = np.moveaxis(traced(x), axis_of(axis, np.ndim(x)), -1)
-    return x, axis
+def line(x: Any, axis: int) -> Array:
+    """``x`` with an axis as its last one."""
+    x = traced(x)
+    return np.moveaxis(x, axis_of(axis, x.ndim), -1)
 
 
 def _real(call: str, *arrays: Any) -> None:
@@ -74,7 +74,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     _real("scipy.signal.lfilter", b, a, x, zi)
     dtype = _common(b, a, x, zi)
     b, a = _coefficients(b, a)
-    x, axis = _line(x, axis)
+    x = line(x, axis)
     state = zi
     if zi is not None:
         state = np.moveaxis(traced(zi), axis, -1)
@@ -131,7 +131,7 @@ def _sections(sos: Any) -> Array:
 def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     _real("scipy.signal.sosfilt", sos, x, zi)
     sections, dtype = _sections(sos), _common(sos, x, zi)
-    x, axis = _line(x, axis)
+    x = line(x, axis)
     x, ends = x * 1.0, []
     if zi is not None:
         zi = np.moveaxis(traced(zi), axis + 1 if axis >= 0 else axis, -1)
@@ -189,7 +189,7 @@ def filtfilt(
     reject(method != "pad", f"scipy.signal.filtfilt with method={method!r}")
     _real("scipy.signal.filtfilt", b, a, x)
     b, a = _coefficients(b, a)
-    x, axis = _line(x, axis)
+    x = line(x, axis)
     n = 0 if padtype is None else (3 * b.size if padlen is None else padlen)
     found, state = _continued(x * 1.0, padtype, n), lfilter_zi(b, a)
     for _ in range(2):
@@ -202,7 +202,7 @@ def sosfiltfilt(
     sos: Any, x: Any, axis: int = -1, padtype: Any = "odd", padlen: Any = None
 ) -> Array:
     sections = _sections(sos)
-    x, axis = _line(x, axis)
+    x = line(x, axis)
     n = 0
     if padtype is not None and padlen is not None:
         n = padlen
@@ -235,7 +235,7 @@ def savgol_filter(
     taps = scipy.signal.savgol_coeffs(window_length, polyorder, **options)
     if mode != "interp":
         return convolve1d(traced(x) * 1.0, taps, axis, None, mode, cval)
-    x, axis = _line(x, axis)
+    x = line(x, axis)
     n, half = x.shape[-1], window_length // 2
     if window_length > n:
         raise ValueError(
@@ -262,15 +262,15 @@ def detrend(
 ) -> Array:
     if type not in ("linear", "l", "constant", "c"):
         raise ValueError(at_place("Trend type must be 'linear' or 'constant'."))
-    x, axis = _line(data, axis)
+    x = line(data, axis)
     if type in ("constant", "c"):
         return np.moveaxis(x - np.mean(x, -1, keepdims=True), -1, axis)
     n = x.shape[-1]
     borders = np.unique([0, *np.atleast_1d(bp), n])
     parts = []
     for first, last in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
-        line = np.stack([np.ones(last - first), np.arange(1, last - first + 1) / (last - first)])
-        q = np.linalg.qr(line.T)[0]
+        trend = np.stack([np.ones(last - first), np.arange(1, last - first + 1) / (last - first)])
+        q = np.linalg.qr(trend.T)[0]
         part = x[..., first:last]
         parts.append(part - (part @ q) @ q.T)
     return np.moveaxis(np.concatenate(parts, -1), -1, axis)
@@ -300,7 +300,7 @@ def resample(
     reject(t is not None, "scipy.signal.resample with t=")
     reject(domain != "time", f"scipy.signal.resample with domain={domain!r}")
     _real("scipy.signal.resample", x)
-    x, axis = _line(x, axis)
+    x = line(x, axis)
     n, m = x.shape[-1], min(x.shape[-1], num)
     half = np.fft.rfft(x)[..., : m // 2 + 1]
     if m % 2 == 0 and num != n:  # the highest frequency of the shorter one stands for two
@@ -320,13 +320,13 @@ def upfirdn(
 ) -> Array:  # fmt: skip
     """Zeros between the numbers, a filter, and some of its results."""
     reject(mode != "constant" or cval != 0, f"scipy.signal.upfirdn with {mode=}, {cval=}")
-    taps, line = traced(h), np.moveaxis(traced(x), axis_of(axis, np.ndim(x)), -1)
-    reject(taps.dtype.kind == "c" or line.dtype.kind == "c", "scipy.signal.upfirdn, complex")
-    dtype = np.result_type(np.float32, taps.dtype, line.dtype)
-    apart = np.pad(line[..., None], [(0, 0)] * line.ndim + [(0, up - 1)])
-    rows = np.reshape(apart, (-1, line.shape[-1] * up))[:, : (line.shape[-1] - 1) * up + 1]
+    taps, x = traced(h), line(x, axis)
+    reject(taps.dtype.kind == "c" or x.dtype.kind == "c", "scipy.signal.upfirdn, complex")
+    dtype = _common(taps, x)
+    apart = np.pad(x[..., None], [(0, 0)] * x.ndim + [(0, up - 1)])
+    rows = np.reshape(apart, (-1, x.shape[-1] * up))[:, : (x.shape[-1] - 1) * up + 1]
     found = routine("lagged", taps * 1.0, rows * 1.0, attrs=(0, 0))[:, ::down]
-    found = reshaped(retyped(found, dtype), (*line.shape[:-1], found.shape[1]))
+    found = reshaped(retyped(found, dtype), (*x.shape[:-1], found.shape[1]))
     return np.moveaxis(found, -1, axis)
 
 
@@ -338,10 +338,10 @@ def resample_poly(
     """By a filter of finite length, as SciPy designs it."""
     reject(padtype != "constant" or cval, f"scipy.signal.resample_poly with {padtype=}, {cval=}")
     common = math.gcd(up, down)
-    up, down, line = up // common, down // common, traced(x)
+    up, down, x = up // common, down // common, traced(x)
     if up == down == 1:
-        return copied(line)
-    n = line.shape[axis]
+        return copied(x)
+    n = x.shape[axis]
     length = -(-n * up // down)
     if isinstance(window, (str, tuple)):
         rate = max(up, down)
@@ -354,8 +354,8 @@ def resample_poly(
     after = 0
     while ((n - 1) * up + taps.size + before + after - 1) // down + 1 < length + first:
         after += 1
-    taps = np.pad(taps * up, (before, after)).astype(np.result_type(np.float32, line.dtype))
-    found = upfirdn(taps, line, up, down, axis)
+    taps = np.pad(taps * up, (before, after)).astype(_common(x))
+    found = upfirdn(taps, x, up, down, axis)
     return copied(np.moveaxis(np.moveaxis(found, axis, -1)[..., first : first + length], -1, axis))
 
 
@@ -370,5 +370,4 @@ def decimate(
         return resample_poly(x, 1, q, axis, taps)
     sections = scipy.signal.cheby1(8 if n is None else n, 0.05, 0.8 / q, output="sos")
     found = np.moveaxis(sosfiltfilt(sections, traced(x), axis), axis, -1)[..., ::q]
-    dtype = np.result_type(np.float32, traced(x).dtype)
-    return copied(np.moveaxis(retyped(found, dtype), -1, axis))
+    return copied(np.moveaxis(retyped(found, _common(x)), -1, axis))

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.special
 from scipy.special import erf, gammaln, jv, wofz, yv
 
-from ckad.trace.arrays import Array, complexed, known, own, retyped, traced
+from ckad.trace.arrays import Array, complexed, doubles, known, own, retyped, traced
 from ckad.trace.dispatch import implements, reject
 
 Formula = Callable[..., Any]
@@ -46,20 +46,22 @@ def ufunc(function: Any) -> Callable[[Formula], Formula]:
 # --- powers and exponentials -------------------------------------------------------------------
 
 
+def _divisor(x: Any, power: Any) -> tuple[Array, Array, Array]:
+    """Where the power is 0, one to divide by there, and its product by ``x`` where finite."""
+    zero = np.equal(power, 0.0)
+    return zero, np.where(zero, 1.0, power), power * np.where(np.isfinite(x), x, 0.0)
+
+
 def _box_cox(log: Any, power: Any) -> Array:
     """(exp(p log) - 1) / p, by its series where p is 0."""
-    zero = np.equal(power, 0.0)
-    divisor = np.where(zero, 1.0, power)
-    size = power * np.where(np.isfinite(log), log, 0.0)
+    zero, divisor, size = _divisor(log, power)
     series = log * (1.0 + size * (0.5 + size / 6.0))
     return np.where(zero, series, np.expm1(divisor * log) / divisor)
 
 
 def _from_box_cox(y: Any, power: Any) -> Array:
     """The logarithm of log1p(p y) / p, by its series where p is 0."""
-    zero = np.equal(power, 0.0)
-    divisor = np.where(zero, 1.0, power)
-    size = power * np.where(np.isfinite(y), y, 0.0)
+    zero, divisor, size = _divisor(y, power)
     series = y * (1.0 - size * (0.5 - size / 3.0))
     return np.where(zero, series, np.log1p(np.where(zero, 0.0, divisor * y)) / divisor)
 
@@ -147,7 +149,7 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Ar
     reject(exact, "scipy.special.comb with exact=True")
     if repetition:
         return comb(N + k - 1, k)
-    n, k = (retyped(traced(x), np.float64) for x in (N, k))
+    n, k = doubles(N), doubles(k)
     there = np.logical_and(np.logical_and(k <= n, n >= 0.0), k >= 0.0)
     return own(np.where(there, scipy.special.binom(n, k), 0.0))
 
@@ -155,7 +157,7 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Ar
 @implements(scipy.special.factorial)
 def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Array:
     reject(exact or extend != "zero", "scipy.special.factorial with exact= or extend=")
-    x = retyped(traced(n), np.float64)
+    x = doubles(n)
     below = x < 0.0
     return own(np.where(below, 0.0, scipy.special.gamma(np.where(below, 0.0, x) + 1.0)))
 

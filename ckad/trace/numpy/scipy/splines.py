@@ -15,12 +15,12 @@ import scipy.interpolate
 from scipy.interpolate import BSpline, PPoly
 
 from ckad.place import at_place
-from ckad.trace.arrays import Array, is_traced, known, taken, traced, wrapped
+from ckad.trace.arrays import Array, OfTraced, is_traced, known, taken, traced, wrapped
 from ckad.trace.dispatch import implements, put, reject
 from ckad.trace.numpy.table import searchsorted
 
 
-class Pieces:
+class Pieces(OfTraced):
     """SciPy's ``PPoly``: known nodes float64[m + 1], coefficients [k, m, ...], highest first."""
 
     def __init__(self, nodes: np.ndarray, c: Any, extrapolate: Any = True) -> None:
@@ -45,10 +45,8 @@ class Pieces:
         outside = np.logical_or(points < first, points > last)
         return np.where(outside.reshape((*points.shape, *trailing)), np.nan, total)
 
-    def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_"):
-            reject(True, f"the attribute {name!r} of a spline through traced values")
-        raise AttributeError(name)
+    def _named(self) -> str:
+        return "a spline through traced values"
 
     def derivative(self, nu: int = 1) -> Pieces:
         if nu < 0:

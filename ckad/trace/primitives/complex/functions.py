@@ -270,16 +270,12 @@ def average(
 # --- questions ---------------------------------------------------------------------------------
 
 
-@implements(np.any, kind=COMPLEX)
-def any_(a: Any, *args: Any, **options: Any) -> Any:
-    return np.any(truth(as_complex(a)), *args, **options)
+def _of_truth(function: Any) -> Function:
+    return lambda a, *args, **options: function(truth(as_complex(a)), *args, **options)
 
 
-@implements(np.all, kind=COMPLEX)
-def all_(a: Any, *args: Any, **options: Any) -> Any:
-    return np.all(truth(as_complex(a)), *args, **options)
-
-
+for _function in (np.any, np.all):
+    implements(_function, kind=COMPLEX)(_of_truth(_function))
 put(np.real, lambda val: as_complex(val).real, COMPLEX)
 put(np.imag, lambda val: as_complex(val).imag, COMPLEX)
 
@@ -290,14 +286,8 @@ def angle_(z: Any, deg: bool = False) -> Array:
     return found * (180 / np.pi) if deg else np.positive(found)
 
 
-@implements(np.isreal, kind=STATIC)
-def isreal(x: Any) -> Array:
-    return np.equal(as_complex(x).parts[1], 0)
-
-
-@implements(np.iscomplex, kind=STATIC)
-def iscomplex(x: Any) -> Array:
-    return np.logical_not(isreal(x))
+implements(np.isreal, kind=STATIC)(lambda x: np.equal(as_complex(x).parts[1], 0))
+implements(np.iscomplex, kind=STATIC)(lambda x: np.logical_not(np.isreal(x)))
 
 
 # --- the order of NumPy: by the real part, then by the imaginary one ----------------------------

@@ -54,11 +54,8 @@ def _shown(part: Any) -> Any:
 
 def _conjugate(self: ComplexTracer) -> Any:
     real, imag = self.parts
-    return (
-        ComplexTracer(real, call(float, (-imag,), {}))
-        if getattr(imag, "weak", False)
-        else np.conjugate(self)
-    )
+    is_python = getattr(imag, "weak", False)
+    return ComplexTracer(real, call(float, (-imag,), {})) if is_python else np.conjugate(self)
 
 
 def _own(key: Any, x: Any) -> Callable[..., Any]:
@@ -82,7 +79,7 @@ def _setitem(x: Any, index: Any, new: Any) -> None:
         part[index] = half
 
 
-for _key in (*(np.ndarray.copy, np.ndarray.flatten, np.ndarray.__copy__, np.ndarray.__deepcopy__),):
+for _key in (np.ndarray.copy, np.ndarray.flatten, np.ndarray.__copy__, np.ndarray.__deepcopy__):
     put(_key, _by_parts(_key), COMPLEX)
 _METHODS: dict[Any, Function] = {
     np.ndarray.astype: _astype,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ckad.place import at_place
-from ckad.trace.dispatch import COMPLEX, PLAIN, call, put, reject
+from ckad.trace.dispatch import COMPLEX, STATIC, call, put, reject
 from ckad.trace.primitives.complex.ufuncs import multiply
 from ckad.trace.values.complex import ComplexTracer, as_complex
 from ckad.trace.values.tracer import Tracer
@@ -17,11 +17,6 @@ from ckad.trace.values.tracer import Tracer
 
 def _traced(*xs: Any) -> bool:
     return any(isinstance(x, (Tracer, ComplexTracer)) for x in xs)
-
-
-def _put(key: Any, function: Any) -> None:
-    for kind in (PLAIN, COMPLEX):
-        put(key, function, kind)
 
 
 def _single(x: Any) -> ComplexTracer:
@@ -67,9 +62,9 @@ def _constructor(kind: Any) -> Callable[[Any], Any]:
     return construct
 
 
-_put(complex, complex_number)
+put(complex, complex_number, STATIC)
 for _kind in (np.complex128, np.complex64):
-    _put(_kind, _constructor(_kind))
+    put(_kind, _constructor(_kind), STATIC)
 
 
 # --- the module cmath --------------------------------------------------------------------------
@@ -85,14 +80,13 @@ def _elementary(original: Any, ufunc: Any) -> Callable[..., Any]:
     return function
 
 
-for _name in ("asin", "acos", "atan", "asinh", "acosh", "atanh"):
+_NAMES = """exp log log10 sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh
+    isnan isinf isfinite"""
+for _name in _NAMES.split():
     _original = getattr(cmath, _name)
-    _put(_original, _elementary(_original, getattr(np, _name)))
-for _name in "exp log log10 sqrt sin cos tan sinh cosh tanh isnan isinf isfinite".split():
-    _original = getattr(cmath, _name)
-    _put(_original, _elementary(_original, getattr(np, _name)))
-_put(cmath.phase, _elementary(cmath.phase, np.angle))
-_put(cmath.polar, _elementary(cmath.polar, lambda z: (np.abs(z), np.angle(z))))
+    put(_original, _elementary(_original, getattr(np, _name)), STATIC)
+put(cmath.phase, _elementary(cmath.phase, np.angle), STATIC)
+put(cmath.polar, _elementary(cmath.polar, lambda z: (np.abs(z), np.angle(z))), STATIC)
 
 
 def _rect(r: Any, phi: Any) -> Any:
@@ -103,4 +97,4 @@ def _rect(r: Any, phi: Any) -> Any:
     return complex_number(r * np.cos(phi), r * np.sin(phi))
 
 
-_put(cmath.rect, _rect)
+put(cmath.rect, _rect, STATIC)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ckad.trace import arrays
 from ckad.trace.dispatch import COMPLEX, put
-from ckad.trace.memory.spectra import assumed_real
+from ckad.trace.memory.assumed import asked_real_spectra
 from ckad.trace.values.complex import as_complex
 from ckad.trace.values.tracer import known, known_as_run
 
@@ -22,7 +22,7 @@ def _as_spectrum(values: Any, *vectors: Any) -> tuple[Any, ...]:
         numbers = known_as_run(imaginary)
     if numbers is not None:
         return found if np.any(numbers) else tuple(x.real.copy() for x in found)
-    if not assumed_real():
+    if not asked_real_spectra():
         return found
     left = np.any(np.not_equal(imaginary, 0.0))
     return tuple(arrays.stopping(x.real, left, "SPECTRUM") for x in found)

@@ -44,10 +44,6 @@ def _concatenate(arrays: Any, axis: int = 0) -> Fields:
     return Fields(first.record, tuple(np.concatenate(x) for x in columns))
 
 
-def _fill(x: Any, value: Any) -> None:
-    x[...] = value
-
-
 def _view(x: Any, dtype: Any = None, type: Any = None) -> Any:
     wanted = dtype if type is None else type
     if wanted in (None, np.ndarray, np.recarray):
@@ -63,7 +59,6 @@ def _tolist(x: Any, *index: Any) -> Any:
 
 
 put(np.concatenate, _concatenate, FIELDS)
-put(np.ndarray.fill, _fill, FIELDS)
 put(np.ndarray.view, _view, FIELDS)
 put(np.ndarray.tolist, _tolist, FIELDS)
 put(np.ndarray.item, _tolist, FIELDS)

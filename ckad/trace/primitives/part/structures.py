@@ -21,8 +21,6 @@ _BUILTINS: dict[Any, Function] = {
     builtins.sum: lambda x, start=0: np.sum(x, axis=0) + start,
     builtins.min: lambda x: np.min(x, axis=0),
     builtins.max: lambda x: np.max(x, axis=0),
-    builtins.any: np.any,
-    builtins.all: np.all,
 }
 for _key, _function in _BUILTINS.items():
     put(_key, _function, PART)

@@ -34,6 +34,17 @@ def numbers_of(x: Any) -> Any:
     return x.numbers if isinstance(x, Short) else x
 
 
+def of_numbers(key: Any) -> Callable[..., Any]:
+    """What depends on the numbers alone, and not on their dtype."""
+
+    def function(*args: Any, **options: Any) -> Any:
+        bad = options.get("out") is not None or options.get("dtype") is not None
+        reject(bad, f"np.{key.__name__} of integers this short with out= or dtype=")
+        return call(key, numbers_of(args), {k: numbers_of(v) for k, v in options.items()})
+
+    return function
+
+
 # --- elements ------------------------------------------------------------------------------------
 
 
@@ -56,10 +67,6 @@ put(operator.getitem, _getitem, SHORT)
 put(operator.setitem, _setitem, SHORT)
 
 
-def _fill(x: Any, new: Any) -> None:
-    x[...] = new
-
-
 def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     reject(where is not True or casting != "same_kind", "np.copyto with where= or casting=")
     same = np.can_cast(kind_in_loop(src), dst.dtype, "same_kind") if not np.isscalar(src) else True
@@ -67,7 +74,6 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
     dst[...] = src
 
 
-put(np.ndarray.fill, _fill, SHORT)
 put(np.copyto, _copyto, SHORT)
 
 
@@ -109,19 +115,13 @@ for _kind in sorted({dtype.type for dtype in trees.SHORT} | {np.intc}, key=str):
         put(_kind, _constructor(_kind), _of)
 
 
-def _to_long(kind: Any) -> Callable[..., Any]:
-    return lambda x: call(kind, (numbers_of(x),), {})
-
-
 _LONG: list[Any] = [int, float, bool, complex, round, np.int64, np.longlong, np.float64, np.float32]
-for _key in (*_LONG, np.bool_, np.complex128, np.complex64, np.ndarray.tolist, np.isscalar):
-    put(_key, _to_long(_key), SHORT)
-for _key in (np.ndarray.shape, np.ndarray.flags):
-    put(_key, lambda x, *args, key=_key: call(key, (x.numbers, *args), {}), SHORT)
+_LONG += [np.bool_, np.complex128, np.complex64, np.isscalar, np.ndarray.tolist, np.ndarray.item]
+for _key in (*_LONG, np.ndarray.shape, np.ndarray.flags, np.ndarray.sort):
+    put(_key, of_numbers(_key), SHORT)
 put(abs, np.abs, SHORT)
 put(slice, lambda *bounds: slice(*numbers_of(bounds)), SHORT)
 put(divmod, lambda x, y: (x // y, x % y), SHORT)
-put(np.ndarray.item, lambda x, *args: x.numbers.item(*args), SHORT)
 
 
 # --- new arrays ----------------------------------------------------------------------------------
@@ -248,11 +248,6 @@ def _known(x: Short) -> np.ndarray | None:
     return None if found is None else found.astype(x.dtype)
 
 
-def _sorted_in_place(x: Short, *args: Any, **options: Any) -> None:
-    call(np.ndarray.sort, (x.numbers, *args), options)
-
-
-put(np.ndarray.sort, _sorted_in_place, SHORT)
 put(np.ndarray.flat, lambda x, *new: _flat(x, *new), SHORT)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ckad.trace import arrays
 from ckad.trace.dispatch import SHORT, call, put, reject, within
-from ckad.trace.primitives.short.arrays import numbers_of
+from ckad.trace.primitives.short.arrays import numbers_of, of_numbers
 from ckad.trace.primitives.short.ranges import marked, wrapped
 from ckad.trace.primitives.short.ufuncs import (
     entering,
@@ -25,16 +25,6 @@ from ckad.trace.values.short import UINT64, Short, constant, is_short, refuse_dt
 from ckad.trace.values.tracer import known
 
 # --- what depends on the numbers alone -----------------------------------------------------------
-
-
-def _of_numbers(key: Any) -> Callable[..., Any]:
-    def function(*args: Any, **options: Any) -> Any:
-        bad = options.get("out") is not None or options.get("dtype") is not None
-        reject(bad, f"np.{key.__name__} of integers this short with out= or dtype=")
-        options = {name: numbers_of(option) for name, option in options.items()}
-        return call(key, numbers_of(args), options)
-
-    return function
 
 
 _OF_NUMBERS: list[Any] = [
@@ -53,7 +43,7 @@ _OF_NUMBERS: list[Any] = [
     ),
 ]
 for _own in _OF_NUMBERS:
-    put(_own, _of_numbers(_own), SHORT)
+    put(_own, of_numbers(_own), SHORT)
 
 
 # --- sums and products ---------------------------------------------------------------------------
@@ -92,20 +82,6 @@ def _total(key: Any) -> Callable[..., Any]:
 
 for _own in (np.sum, np.prod, np.cumsum, np.cumprod, np.trace):
     put(_own, _total(_own), SHORT)
-
-
-def _reduced(own: Any, axis: Any) -> Callable[..., Any]:
-    """``np.add.reduce(x)`` as the function of that name, which has another axis at first."""
-    return lambda x, *args, **options: call(
-        own, (x, *args), {**({} if args else {"axis": axis}), **options}
-    )
-
-
-for _ufunc, _own in {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min,
-                     np.logical_or: np.any, np.logical_and: np.all}.items():  # fmt: skip
-    put((_ufunc, "reduce"), _reduced(_own, 0), SHORT)
-for _ufunc, _own in {np.add: np.cumsum, np.multiply: np.cumprod}.items():
-    put((_ufunc, "accumulate"), _reduced(_own, 0), SHORT)
 
 
 def _at(ufunc: Any) -> Callable[..., None]:

@@ -8,18 +8,20 @@ from typing import Any
 
 from ckad.errors import UnrecordableError
 from ckad.trace.source.draws.distributions import draw_by_scipy
-from ckad.trace.source.draws.generators import MAKERS, Generator, drawing
+from ckad.trace.source.draws.generators import Generator, drawing
 from ckad.trace.source.draws.noted import has_place, is_in_body, keep
 from ckad.trace.source.draws.rules import drawn
 from ckad.trace.source.draws.streams import check_unseen
+from ckad.trace.source.libraries import is_in
 from ckad.trace.source.names.frame import made
+from ckad.trace.source.outside.draws import MAKERS
 from ckad.trace.source.values import holds_tracer
 from ckad.trace.values.tracer import Tracer
 
 
 def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """What a call draws or makes; NotImplemented for one that Python makes."""
-    if _makes(callee):
+    if is_in(callee, MAKERS):
         return _made(callee, args, options) if is_in_body() else NotImplemented
     found = drawing(callee)
     if found is None:
@@ -43,13 +45,6 @@ def _is_for_rules(
         return True
     by_python = isinstance(generator, random.Random) or name == "shuffle"
     return holds_tracer(given) and not by_python
-
-
-def _makes(callee: Any) -> bool:
-    try:
-        return callee in MAKERS
-    except TypeError:  # not hashable
-        return False
 
 
 def _made(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:

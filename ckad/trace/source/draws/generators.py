@@ -30,12 +30,6 @@ _METHODS = frozenset(
     expovariate vonmisesvariate gammavariate betavariate paretovariate weibullvariate
     binomialvariate""".split()
 )
-#: What makes a generator from a seed.
-MAKERS: tuple[Any, ...] = (
-    *(np.random.default_rng, np.random.RandomState, random.Random),
-    *(np.random.MT19937, np.random.PCG64, np.random.PCG64DXSM, np.random.Philox),
-    *(np.random.SFC64, np.random.SeedSequence),
-)
 
 
 def drawing(callee: Any) -> tuple[Generator, str] | None:

@@ -10,7 +10,7 @@ import numpy as np
 from ckad import trees
 from ckad.patterns import is_sparse, is_superlu
 from ckad.trace.dispatch import call, reject
-from ckad.trace.memory import solutions
+from ckad.trace.memory import assumed
 from ckad.trace.source.library.written import iterations
 from ckad.trace.source.values import holds_tracer
 from ckad.trace.values.array import Array
@@ -88,7 +88,7 @@ def replaced(callee: Any, args: Any, options: Any) -> Any:
     if callee is module.LinearOperator and _is_of_functions(args, options):
         return iterations.LinearOperator
     given = (*args[:1], options.get("A"), options.get("M"))
-    if solutions.by_steps() or any(type(x) is iterations.LinearOperator for x in given):
+    if assumed.by_steps() or any(type(x) is iterations.LinearOperator for x in given):
         for name in _SOLVERS:
             if callee is getattr(module, name):
                 return getattr(iterations, name)

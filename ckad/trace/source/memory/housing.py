@@ -13,10 +13,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from ckad.errors import CkadError
-from ckad.trace.memory.context import current
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source.memory.aliases import is_shown_after
 from ckad.trace.source.memory.contents import (
@@ -38,11 +35,10 @@ from ckad.trace.source.memory.growing import (
 )
 from ckad.trace.source.memory.keyed import Keyed, build
 from ckad.trace.source.memory.rows.kinds import Kind, kind_of_all
-from ckad.trace.source.memory.rows.numbered import Rows, span_of
+from ckad.trace.source.memory.rows.numbered import Rows, empty, joined, span_of
 from ckad.trace.source.memory.rows.stacks import Layout, Stack, shelve, stacked
 from ckad.trace.source.names.frame import Key, Region, Unclear, depth_of, region
 from ckad.trace.source.names.region import Growth
-from ckad.trace.values.tracer import fresh, value
 
 NONE: Mapping[int, int] = MappingProxyType({})
 
@@ -133,12 +129,10 @@ class House(ContainerHouse):
             return Stack(old.alone(), before.first, before.count)
         if not before.is_known and old.is_ring:
             raise self.error
-        buffers = []
-        for x, slot in zip(old.buffers, kind.slots, strict=True):
-            rows: Any = x[before.first : before.first + before.count] if before.is_known else x
-            empty = slot.type.with_shape((max(space, 1), *slot.type.shape))
-            more = fresh(current().builder.full(empty, 0), scalar=False)
-            buffers.append(fresh(value(np.concatenate([rows, more])), scalar=False))
+        rows: list[Any] = list(old.buffers)
+        if before.is_known:
+            rows = [x[before.first : before.first + before.count] for x in rows]
+        buffers = joined([rows, empty(kind, max(space, 1))])
         shelve([x.storage.root for x in old.buffers], [x.storage.root for x in buffers])
         layout = Layout(kind, buffers, self.is_ring)
         layout.identity = old.identity

@@ -30,10 +30,11 @@ STREAMS = (
     SharedStream(random.random.__self__, random.getstate, random.setstate),  # type: ignore[attr-defined]
 )
 _SEEDS = (np.random.seed, random.seed)
-_GENERATORS = (
-    *(np.random.default_rng, np.random.RandomState, random.Random, np.random.Generator),
-    *(np.random.SeedSequence, np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937),
-    *(np.random.Philox, np.random.SFC64),
+#: What makes a generator from a seed.
+MAKERS: tuple[Any, ...] = (
+    *(np.random.default_rng, np.random.RandomState, random.Random),
+    *(np.random.MT19937, np.random.PCG64, np.random.PCG64DXSM, np.random.Philox),
+    *(np.random.SFC64, np.random.SeedSequence),
 )
 
 
@@ -45,7 +46,7 @@ def draws(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, 
     """
     seed_of = next(iter((*args, *options.values())), None)
     seeded = isinstance(seed_of, (int, np.integer))
-    if any(callee is x for x in _GENERATORS):
+    if any(callee is x for x in (*MAKERS, np.random.Generator)):
         return seeded or watch.is_own(seed_of)
     for stream, seed in zip(STREAMS, _SEEDS, strict=True):
         if callee is seed:

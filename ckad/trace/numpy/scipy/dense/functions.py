@@ -14,7 +14,7 @@ from ckad.place import at_place
 from ckad.trace.arrays import Array, is_traced, promoted, reshaped, stopping, traced
 from ckad.trace.dispatch import reject
 from ckad.trace.numpy.linalg import adjoint, floats, qr, solve
-from ckad.trace.numpy.scipy.dense.matrices import expm, linalg_pinv, logm, of_scipy
+from ckad.trace.numpy.scipy.dense.matrices import expm, linalg_pinv, logm, of_scipy, of_triangle
 
 # --- functions of matrices -----------------------------------------------------------------------
 
@@ -81,9 +81,7 @@ def rq(a: Any, lwork: Any = None, mode: str = "full") -> Any:
 def pinvh(
     a: Any, atol: Any = None, rtol: Any = None, lower: bool = True, return_rank: bool = False
 ) -> Array:
-    x = floats(a)
-    half = np.tril(x, -1) if lower else np.triu(x, 1)
-    whole = half + adjoint(half) + x * np.eye(x.shape[-1])
+    whole = of_triangle(floats(a), lower)
     return linalg_pinv(whole, atol=atol, rtol=rtol, return_rank=return_rank)
 
 

@@ -181,6 +181,12 @@ def lu(a: Any, permute_l: bool = False) -> tuple[Array, ...]:
     return p, lower, np.triu(factors)
 
 
+def of_triangle(x: Array, lower: bool) -> Array:
+    """The Hermitian matrices of which one triangle is read."""
+    half = np.tril(x, -1) if lower else np.triu(x, 1)
+    return half + adjoint(half) + x * np.eye(x.shape[-1])
+
+
 # --- eigenvalues and singular values -------------------------------------------------------------
 
 
@@ -201,9 +207,7 @@ def linalg_eigh(
     if b is None:
         return eigvalsh(a, triangle) if eigvals_only else tuple(eigh(a, triangle))
     x, root = floats(a), cholesky(b if lower else adjoint(floats(b)))
-    half = np.tril(x, -1) if lower else np.triu(x, 1)
-    whole = half + adjoint(half) + x * np.eye(x.shape[-1])
-    left = solve_triangular(root, whole, lower=True)
+    left = solve_triangular(root, of_triangle(x, lower), lower=True)
     inner = solve_triangular(root, adjoint(left), lower=True)
     if eigvals_only:
         return eigvalsh(inner)

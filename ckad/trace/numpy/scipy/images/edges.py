@@ -145,23 +145,6 @@ def generic_gradient_magnitude(
     return stored(_length(parts), output)
 
 
-@implements(scipy.ndimage.gaussian_gradient_magnitude)
-def gaussian_gradient_magnitude(
-    input: Any, sigma: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *,
-    axes: Any = None, **options: Any,
-) -> Array:  # fmt: skip
-    return stored(_length(_of_gaussian(traced(input), sigma, 1, mode, cval, axes, options)), output)
-
-
-def _of_gaussian(
-    x: Array, sigma: Any, order: int, mode: Any, cval: Any, axes: Any, options: dict[str, Any]
-) -> list[Array]:
-    """The derivatives of this order along each of the axes, of an image smoothed along all."""
-    along = axes_of(x, axes)
-    orders = [[order if i == k else 0 for i in along] for k in along]
-    return [gaussian_filter(x, sigma, o, None, mode, cval, axes=along, **options) for o in orders]
-
-
 # --- second derivatives ------------------------------------------------------------------------
 
 
@@ -186,10 +169,24 @@ def laplace(
     return generic_laplace(input, _second, output, mode, cval, axes=axes)
 
 
-@implements(scipy.ndimage.gaussian_laplace)
-def gaussian_laplace(
-    input: Any, sigma: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *,
-    axes: Any = None, **options: Any,
-) -> Array:  # fmt: skip
-    parts = _of_gaussian(traced(input), sigma, 2, mode, cval, axes, options)
-    return stored(sum(parts[1:], parts[0]), output)
+# --- of smoothed images ------------------------------------------------------------------------
+
+
+def _of_gaussian(function: Any, order: int, join: Callable[[list[Array]], Array]) -> None:
+    """What the derivatives of this order along each axis are together, of images smoothed along
+    all."""
+
+    @implements(function)
+    def filtered(
+        input: Any, sigma: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *,
+        axes: Any = None, **options: Any,
+    ) -> Array:  # fmt: skip
+        x = traced(input)
+        along = axes_of(x, axes)
+        orders = [[order if i == k else 0 for i in along] for k in along]
+        options |= {"mode": mode, "cval": cval, "axes": along}
+        return stored(join([gaussian_filter(x, sigma, o, **options) for o in orders]), output)
+
+
+_of_gaussian(scipy.ndimage.gaussian_gradient_magnitude, 1, _length)
+_of_gaussian(scipy.ndimage.gaussian_laplace, 2, lambda parts: sum(parts[1:], parts[0]))

@@ -43,38 +43,26 @@ def _regions(input: Any, labels: Any, index: Any) -> _Regions:
 
 
 def _mean(x: Array) -> Any:
-    return np.sum(x) / float(x.size) if x.size else np.nan
+    return np.sum(x) / float(x.size)
 
 
-def _variance(x: Array) -> Any:
-    """SciPy's: of the distances from the mean."""
-    return _mean((x - _mean(x)) ** 2) if x.size else np.nan
+def _measure(function: Any, formula: Any, of_none: float | None = None) -> None:
+    """A number of each region; ``of_none`` is that of one without elements, if no formula is."""
+
+    @implements(function)
+    def measured(input: Any, labels: Any = None, index: Any = None) -> Any:
+        regions = _regions(input, labels, index)
+        return regions.result(lambda x: formula(x) if x.size or of_none is None else of_none)
 
 
-def _deviation(x: Array) -> Any:
-    return np.std(x) if x.size else np.nan
-
-
-def _or_zero(formula: Any) -> Any:
-    return lambda x: formula(x) if x.size else 0.0
-
-
-for _function, _formula in {
-    scipy.ndimage.sum_labels: np.sum,
-    scipy.ndimage.sum: np.sum,
-    scipy.ndimage.mean: _mean,
-    scipy.ndimage.variance: _variance,
-    scipy.ndimage.standard_deviation: _deviation,
-    scipy.ndimage.minimum: _or_zero(np.min),
-    scipy.ndimage.maximum: _or_zero(np.max),
-    scipy.ndimage.median: lambda x: np.median(x) if x.size else np.nan,
-}.items():
-
-    @implements(_function)
-    def measured(
-        input: Any, labels: Any = None, index: Any = None, *, formula: Any = _formula
-    ) -> Any:
-        return _regions(input, labels, index).result(formula)
+_measure(scipy.ndimage.sum_labels, np.sum)
+_measure(scipy.ndimage.sum, np.sum)
+_measure(scipy.ndimage.mean, _mean, np.nan)
+_measure(scipy.ndimage.variance, lambda x: _mean((x - _mean(x)) ** 2), np.nan)
+_measure(scipy.ndimage.standard_deviation, np.std, np.nan)
+_measure(scipy.ndimage.minimum, np.min, 0.0)
+_measure(scipy.ndimage.maximum, np.max, 0.0)
+_measure(scipy.ndimage.median, np.median, np.nan)
 
 
 @implements(scipy.ndimage.center_of_mass)

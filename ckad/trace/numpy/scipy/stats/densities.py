@@ -9,7 +9,7 @@ from scipy import special
 from scipy.stats import gaussian_kde
 
 from ckad.place import at_place
-from ckad.trace.arrays import Array, retyped, traced
+from ckad.trace.arrays import Array, OfTraced, doubles, traced
 from ckad.trace.dispatch import implements, reject
 from ckad.trace.numpy.scipy.dense.matrices import solve_triangular
 from ckad.trace.numpy.scipy.special import logsumexp
@@ -18,11 +18,11 @@ from ckad.trace.numpy.scipy.stats.distributions import LOG_2PI
 
 def _columns(x: Any) -> Array:
     """One point a column: a vector holds numbers."""
-    x = retyped(traced(x), np.float64)
+    x = doubles(x)
     return x if x.ndim == 2 else np.reshape(x, (1, -1))
 
 
-class Density:
+class Density(OfTraced):
     """Samples [d, n] with weights [n], under normal distributions of one covariance."""
 
     dataset: Array
@@ -37,10 +37,8 @@ class Density:
     def __setattr__(self, name: str, value: Any) -> None:
         reject(True, f"setting {name!r} of a gaussian_kde of traced values")
 
-    def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_"):
-            reject(True, f"the attribute {name!r} of a gaussian_kde of traced values")
-        raise AttributeError(name)
+    def _named(self) -> str:
+        return "a gaussian_kde of traced values"
 
     d = property(lambda self: self.dataset.shape[0])
     n = property(lambda self: self.dataset.shape[1])
@@ -101,7 +99,7 @@ def density(dataset: Any, bw_method: Any = None, weights: Any = None) -> Density
     if weights is None:
         w = traced(np.full(n, 1.0 / n))
     else:
-        w = retyped(traced(weights), np.float64)
+        w = doubles(weights)
         if w.shape != (n,):
             raise ValueError(at_place(f"weights of shape {w.shape} for {n} samples"))
         w = w / np.sum(w)
@@ -116,16 +114,8 @@ def _of_scipy(known: gaussian_kde) -> Density:
     return Density(traced(known.dataset), traced(known.weights), traced(root), known.factor)
 
 
-@implements(gaussian_kde.evaluate, gaussian_kde.pdf)
-def _evaluated(known: gaussian_kde, points: Any) -> Array:
-    return _of_scipy(known).evaluate(points)
-
-
-@implements(gaussian_kde.logpdf)
-def _in_logarithms(known: gaussian_kde, x: Any) -> Array:
-    return _of_scipy(known).logpdf(x)
-
-
-@implements(gaussian_kde.integrate_box_1d)
-def _integrated(known: gaussian_kde, low: Any, high: Any) -> Array:
-    return _of_scipy(known).integrate_box_1d(low, high)
+implements(gaussian_kde.evaluate, gaussian_kde.pdf)(lambda kde, points: _of_scipy(kde)(points))
+implements(gaussian_kde.logpdf)(lambda kde, x: _of_scipy(kde).logpdf(x))
+implements(gaussian_kde.integrate_box_1d)(
+    lambda kde, low, high: _of_scipy(kde).integrate_box_1d(low, high)
+)

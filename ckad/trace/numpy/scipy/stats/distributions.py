@@ -15,9 +15,9 @@ import scipy.stats
 from scipy import special
 
 from ckad.place import at_place
-from ckad.trace.arrays import Array, own, retyped, traced
+from ckad.trace.arrays import Array, doubles, own
 from ckad.trace.dispatch import implements, reject
-from ckad.trace.numpy.scipy.stats.table import MORE, Distribution, Formula
+from ckad.trace.numpy.scipy.stats.table import ABOVE, BEHIND, MORE, Distribution, Formula
 
 LOG_2PI = math.log(2.0 * math.pi)
 
@@ -62,8 +62,7 @@ TABLE: dict[Any, Distribution] = {
         cdf=lambda z: -np.expm1(-z),
         sf=lambda z: np.exp(-z),
         logsf=lambda z: -z,
-        support=(0.0, math.inf),
-        inside=1.0,
+        support=ABOVE,
         ppf=lambda q: -np.log1p(-q),
     ),
     scipy.stats.uniform: Distribution(
@@ -72,7 +71,6 @@ TABLE: dict[Any, Distribution] = {
         cdf=lambda z: z,
         sf=lambda z: 1.0 - z,
         support=(0.0, 1.0),
-        inside=0.5,
         ppf=lambda q: q,
     ),
     scipy.stats.lognorm: Distribution(
@@ -80,8 +78,7 @@ TABLE: dict[Any, Distribution] = {
         logpdf=_log_normal,
         cdf=lambda z, s: special.ndtr(np.log(z) / s),
         sf=lambda z, s: special.ndtr(-np.log(z) / s),
-        support=(math.ulp(0.0), math.inf),  # 0 at 0, where its formula gives NaN
-        inside=1.0,
+        support=BEHIND,
         logcdf=lambda z, s: special.log_ndtr(np.log(z) / s),
         logsf=lambda z, s: special.log_ndtr(-np.log(z) / s),
         ppf=lambda q, s: np.exp(s * special.ndtri(q)),
@@ -91,8 +88,7 @@ TABLE: dict[Any, Distribution] = {
         logpdf=_gamma,
         cdf=lambda z, a: special.gammainc(a, z),
         sf=lambda z, a: special.gammaincc(a, z),
-        support=(0.0, math.inf),
-        inside=1.0,
+        support=ABOVE,
         ppf=lambda q, a: special.gammaincinv(a, q),
     ),
     scipy.stats.chi2: Distribution(
@@ -100,8 +96,7 @@ TABLE: dict[Any, Distribution] = {
         logpdf=lambda z, df: _gamma(0.5 * z, 0.5 * df) - math.log(2.0),
         cdf=lambda z, df: special.gammainc(0.5 * df, 0.5 * z),
         sf=lambda z, df: special.gammaincc(0.5 * df, 0.5 * z),
-        support=(0.0, math.inf),
-        inside=1.0,
+        support=ABOVE,
         ppf=lambda q, df: 2.0 * special.gammaincinv(0.5 * df, q),
     ),
     scipy.stats.beta: Distribution(
@@ -110,7 +105,6 @@ TABLE: dict[Any, Distribution] = {
         cdf=lambda z, a, b: special.betainc(a, b, z),
         sf=lambda z, a, b: special.betainc(b, a, 1.0 - z),
         support=(0.0, 1.0),
-        inside=0.5,
         ppf=lambda q, a, b: special.betaincinv(a, b, q),
     ),
     scipy.stats.poisson: Distribution(
@@ -118,7 +112,7 @@ TABLE: dict[Any, Distribution] = {
         logpdf=lambda k, mu: special.xlogy(k, mu) - special.gammaln(k + 1.0) - mu,
         cdf=lambda k, mu: special.gammaincc(np.floor(k) + 1.0, mu),
         sf=lambda k, mu: special.gammainc(np.floor(k) + 1.0, mu),
-        support=(0.0, math.inf),
+        support=ABOVE,
         discrete=True,
         may_be_zero="mu",
     ),
@@ -139,9 +133,8 @@ class _Point(NamedTuple):
 
 def _point(d: Distribution, x: Any, args: Sequence[Any], options: dict[str, Any]) -> _Point:
     given = _parameters(d, args, options)
-    x, loc, scale, *shapes = (
-        _floats(v) for v in (x, given.pop("loc"), given.pop("scale"), *given.values())
-    )
+    x, loc, scale = doubles(x), doubles(given.pop("loc")), doubles(given.pop("scale"))
+    shapes = [doubles(shape) for shape in given.values()]
     valid = scale > 0
     for name, shape in zip(given, shapes, strict=True):
         valid = np.logical_and(valid, shape >= 0 if name in d.may_be_zero.split() else shape > 0)
@@ -166,11 +159,6 @@ def _parameters(d: Distribution, args: Sequence[Any], options: dict[str, Any]) -
     if len(args) > len(names) or set(given) - set(names) or missing:
         raise TypeError(at_place(f"the parameters are {', '.join(names)}, not {sorted(given)}"))
     return {name: given.get(name, {"loc": 0.0}.get(name, 1.0)) for name in [*names, "scale"]}
-
-
-def _floats(x: Any) -> Array:
-    array = traced(x)
-    return retyped(array, np.float64)
 
 
 def _finished(point: _Point, inside: Any, below: float, above: float) -> Array:
@@ -208,13 +196,13 @@ def _quantile(d: Distribution, formula: Formula) -> Formula:
     def ppf(q: Any, *args: Any, **options: Any) -> Array:
         given = _parameters(d, args, options)
         p = _point(d, d.inside, args, options)
-        q = _floats(q)
+        q = doubles(q)
         inside = np.logical_and(q > 0.0, q < 1.0)
         z = formula(np.where(inside, q, 0.5), *p.shapes)
         ends = np.where(
             np.equal(q, 0.0), d.support[0], np.where(np.equal(q, 1.0), d.support[1], np.nan)
         )
-        found = np.where(inside, z, ends) * p.scale + _floats(given["loc"])
+        found = np.where(inside, z, ends) * p.scale + doubles(given["loc"])
         return own(np.where(p.valid, found, np.nan))
 
     return ppf
@@ -244,7 +232,7 @@ _Line: Any = type(scipy.stats.linregress([0.0, 1.0], [0.0, 1.0]))
 @implements(scipy.stats.linregress)
 def linregress(x: Any, y: Any, alternative: str = "two-sided") -> Any:
     reject(alternative != "two-sided", f"scipy.stats.linregress with alternative={alternative!r}")
-    x, y = (retyped(traced(z), np.float64) for z in (x, y))
+    x, y = doubles(x), doubles(y)
     if x.ndim != 1 or x.shape != y.shape or x.size < 2:
         raise ValueError(
             at_place(f"linregress takes two rows of numbers, not {x.shape}, {y.shape}")

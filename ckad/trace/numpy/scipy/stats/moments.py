@@ -10,7 +10,7 @@ import scipy.stats
 from scipy import special
 
 from ckad.place import at_place
-from ckad.trace.arrays import Array, own, retyped, traced
+from ckad.trace.arrays import Array, doubles, own, retyped, traced
 from ckad.trace.dispatch import implements, reject
 
 _Correlation: Any = type(scipy.stats.pearsonr([0.0, 1.0, 1.0], [0.0, 1.0, 2.0]))
@@ -64,22 +64,18 @@ def kurtosis(
     return own(found - 3.0 if fisher else found)
 
 
-def _standardised(x: Array, by: Array, axis: Any, ddof: int) -> Array:
-    return own((x - np.mean(by, axis, keepdims=True)) / np.std(by, axis, ddof=ddof, keepdims=True))
-
-
-@implements(scipy.stats.zscore)
-def zscore(a: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Array:
-    _sample(a, axis, nan_policy)
-    return _standardised(traced(a) * 1.0, traced(a) * 1.0, axis, ddof)
-
-
 @implements(scipy.stats.zmap)
 def zmap(
     scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate"
 ) -> Array:
     _sample(compare, axis, nan_policy)
-    return _standardised(traced(scores) * 1.0, traced(compare) * 1.0, axis, ddof)
+    x, by = traced(scores) * 1.0, traced(compare) * 1.0
+    return own((x - np.mean(by, axis, keepdims=True)) / np.std(by, axis, ddof=ddof, keepdims=True))
+
+
+@implements(scipy.stats.zscore)
+def zscore(a: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Array:
+    return zmap(a, a, axis, ddof, nan_policy)
 
 
 @implements(scipy.stats.gmean)
@@ -173,7 +169,7 @@ def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", method: Any = No
              axis: Any = 0) -> Any:  # fmt: skip
     reject(alternative != "two-sided" or method is not None,
            "scipy.stats.pearsonr with alternative= or method=")  # fmt: skip
-    x, y = (retyped(traced(z), np.float64) for z in (x, y))
+    x, y = doubles(x), doubles(y)
     if x.ndim != 1 or x.shape != y.shape or x.size < 3:
         raise ValueError(
             at_place(f"pearsonr takes two lines of 3 numbers or more, not {x.shape}, {y.shape}")

@@ -9,15 +9,10 @@ from scipy import special
 from scipy.stats import dirichlet, multivariate_normal
 
 from ckad.place import at_place
-from ckad.trace.arrays import Array, own, retyped, traced
+from ckad.trace.arrays import Array, doubles, own
 from ckad.trace.dispatch import implements
 from ckad.trace.numpy.scipy.dense.matrices import solve_triangular
 from ckad.trace.numpy.scipy.stats.distributions import LOG_2PI
-
-
-def _floats(x: Any) -> Array:
-    return retyped(traced(x), np.float64)
-
 
 # --- normal distribution -----------------------------------------------------------------------
 
@@ -30,7 +25,7 @@ class _Normal(NamedTuple):
 
 def _normal(mean: Any, cov: Any) -> _Normal:
     """Parameters with their axes; a number is a variance, a vector a diagonal."""
-    cov = _floats(1.0 if cov is None else cov)
+    cov = doubles(1.0 if cov is None else cov)
     if mean is not None:
         dim = np.size(mean)
     else:
@@ -39,13 +34,13 @@ def _normal(mean: Any, cov: Any) -> _Normal:
         cov = cov * np.eye(dim)
     if cov.shape != (dim, dim):
         raise ValueError(at_place(f"a covariance of shape {cov.shape} for {dim} variables"))
-    mean = np.zeros(dim) if mean is None else np.reshape(_floats(mean), (dim,))
+    mean = np.zeros(dim) if mean is None else np.reshape(doubles(mean), (dim,))
     return _Normal(mean, cov, dim)
 
 
 def _points(x: Any, dim: int) -> Array:
     """The points as rows, ``dim`` along the last axis."""
-    x = _floats(x)
+    x = doubles(x)
     if x.ndim == 0:
         return np.reshape(x, (1, 1))
     if x.ndim == 1:
@@ -100,7 +95,7 @@ def entropy(mean: Any = None, cov: Any = 1) -> Array:
 @implements(dirichlet.logpdf)
 def dirichlet_logpdf(x: Any, alpha: Any) -> Array:
     """NaN where SciPy raises ValueError: outside of the simplex, or parameters that are not > 0."""
-    x, alpha = _floats(x), _floats(alpha)
+    x, alpha = doubles(x), doubles(alpha)
     if x.shape[0] + 1 == alpha.shape[0]:
         x = np.concatenate([x, np.reshape(1.0 - np.sum(x, axis=0), (1, *x.shape[1:]))])
     each = np.reshape(alpha, (-1, *(1,) * (x.ndim - 1)))

@@ -21,7 +21,6 @@ class Distribution(NamedTuple):
     cdf: Formula
     sf: Formula
     support: tuple[float, float] = (-math.inf, math.inf)
-    inside: float = 0.0  # a number in the support, where derivatives are finite
     logcdf: Formula | None = None
     logsf: Formula | None = None
     discrete: bool = False
@@ -29,6 +28,14 @@ class Distribution(NamedTuple):
     may_be_zero: str = ""  # shapes that others have above 0
     chances: str = ""  # shapes of at most 1
     whole: str = ""  # shapes that are integers
+
+    @property
+    def inside(self) -> float:
+        """A number in the support, where derivatives are finite."""
+        low, high = self.support
+        if self.discrete or low == -math.inf:
+            return max(low, 0.0)
+        return low + 1.0 if high == math.inf else 0.5 * (low + high)
 
 
 def _binomial(k: Any, n: Any, p: Any) -> Any:
@@ -111,7 +118,6 @@ MORE: dict[Any, Distribution] = {
         cdf=lambda z: special.erf(z / math.sqrt(2.0)),
         sf=lambda z: 2.0 * special.ndtr(-z),
         support=ABOVE,
-        inside=1.0,
         ppf=lambda q: special.ndtri(0.5 * (1.0 + q)),
     ),
     scipy.stats.rayleigh: Distribution(
@@ -120,7 +126,6 @@ MORE: dict[Any, Distribution] = {
         cdf=lambda z: -np.expm1(-0.5 * z * z),
         sf=lambda z: np.exp(-0.5 * z * z),
         support=ABOVE,
-        inside=1.0,
         logsf=lambda z: -0.5 * z * z,
         ppf=lambda q: np.sqrt(-2.0 * np.log1p(-q)),
     ),
@@ -130,7 +135,6 @@ MORE: dict[Any, Distribution] = {
         cdf=lambda z: special.gammainc(1.5, 0.5 * z * z),
         sf=lambda z: special.gammaincc(1.5, 0.5 * z * z),
         support=ABOVE,
-        inside=1.0,
         ppf=lambda q: np.sqrt(2.0 * special.gammaincinv(1.5, q)),
     ),
     scipy.stats.weibull_min: Distribution(
@@ -139,7 +143,6 @@ MORE: dict[Any, Distribution] = {
         cdf=lambda z, c: -np.expm1(-(z**c)),
         sf=lambda z, c: np.exp(-(z**c)),
         support=ABOVE,
-        inside=1.0,
         logsf=lambda z, c: -(z**c),
         ppf=lambda q, c: (-np.log1p(-q)) ** (1.0 / c),
     ),
@@ -149,7 +152,6 @@ MORE: dict[Any, Distribution] = {
         cdf=lambda z, b: -np.expm1(-b * np.log(z)),
         sf=lambda z, b: np.exp(-b * np.log(z)),
         support=(1.0, math.inf),
-        inside=2.0,
         ppf=lambda q, b: np.exp(-np.log1p(-q) / b),
     ),
     scipy.stats.gumbel_r: Distribution(
@@ -174,7 +176,6 @@ MORE: dict[Any, Distribution] = {
         cdf=lambda z, a: special.gammaincc(a, 1.0 / z),
         sf=lambda z, a: special.gammainc(a, 1.0 / z),
         support=BEHIND,
-        inside=1.0,
         ppf=lambda q, a: 1.0 / special.gammainccinv(a, q),
     ),
     scipy.stats.f: Distribution(
@@ -183,7 +184,6 @@ MORE: dict[Any, Distribution] = {
         cdf=lambda z, m, n: special.betainc(0.5 * m, 0.5 * n, _share(m * z, n)),
         sf=lambda z, m, n: special.betainc(0.5 * n, 0.5 * m, n / (m * z + n)),
         support=ABOVE,
-        inside=1.0,
     ),
     scipy.stats.powerlaw: Distribution(
         "a",
@@ -191,7 +191,6 @@ MORE: dict[Any, Distribution] = {
         cdf=lambda z, a: z**a,
         sf=lambda z, a: -np.expm1(special.xlogy(a, z)),
         support=(0.0, 1.0),
-        inside=0.5,
         ppf=lambda q, a: q ** (1.0 / a),
     ),
     scipy.stats.binom: Distribution(
@@ -230,7 +229,6 @@ MORE: dict[Any, Distribution] = {
         cdf=lambda k, p: -np.expm1(special.xlog1py(np.floor(k), -p)),
         sf=lambda k, p: np.exp(special.xlog1py(np.floor(k), -p)),
         support=(1.0, math.inf),
-        inside=1.0,
         discrete=True,
         chances="p",
     ),

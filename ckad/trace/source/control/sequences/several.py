@@ -36,6 +36,7 @@ from ckad.trace.source.memory.contents import (
 )
 from ckad.trace.source.memory.growing import Filled
 from ckad.trace.source.memory.rows.kinds import Kind, kind_of, kind_of_all, kind_of_numbers
+from ckad.trace.source.memory.rows.numbered import empty, joined
 from ckad.trace.source.memory.rows.stacks import Layout, Stack, stacked
 from ckad.trace.source.memory.twins import check_alone, one_of_several
 from ckad.trace.source.names.frame import MISSING, Frame, depth_of, enclosing, made, region
@@ -306,11 +307,8 @@ def _stack(stack: Stack | None, items: Any, kind: Kind, size: int) -> Stack:
     missing = size - stack.layout.capacity
     if not missing:
         return stack
-    padded = [
-        np.concatenate([x, np.zeros((missing, *x.shape[1:]), x.dtype)])
-        for x in stack.layout.buffers
-    ]
-    return Stack(Layout(kind, [fresh(value(x), scalar=False) for x in padded]), 0, stack.count)
+    padded = joined([stack.layout.buffers, empty(kind, missing)])
+    return Stack(Layout(kind, padded), 0, stack.count)
 
 
 def _differ() -> UnrecordableError:

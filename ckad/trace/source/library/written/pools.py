@@ -17,32 +17,20 @@ class Result:
     def get(self, timeout: Any = None) -> Any:
         return self.value
 
-    def result(self, timeout: Any = None) -> Any:
-        return self.value
+    def done(self) -> bool:
+        return True
 
     def wait(self, timeout: Any = None) -> None:
         return None
 
-    def done(self) -> bool:
-        return True
-
-    def ready(self) -> bool:
-        return True
-
-    def successful(self) -> bool:
-        return True
+    result = get
+    ready = successful = done
 
 
-class Threads:
-    """``multiprocessing.pool.ThreadPool``."""
+class Pool:
+    """What is done with each of them."""
 
-    def __init__(
-        self, processes: Any = None, initializer: Any = None, initargs: Any = (), *rest: Any
-    ) -> None:
-        if initializer is not None:
-            initializer(*initargs)
-
-    def __enter__(self) -> Threads:
+    def __enter__(self) -> Any:
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -52,16 +40,23 @@ class Threads:
         """An argument as the function sees it."""
         return x
 
+
+class Threads(Pool):
+    """``multiprocessing.pool.ThreadPool``."""
+
+    def __init__(
+        self, processes: Any = None, initializer: Any = None, initargs: Any = (), *rest: Any
+    ) -> None:
+        if initializer is not None:
+            initializer(*initargs)
+
     def apply(self, func: Any, args: Any = (), kwds: Any = None) -> Any:
         return func(*self.handed(args), **self.handed(kwds or {}))
 
     def apply_async(
         self, func: Any, args: Any = (), kwds: Any = None, callback: Any = None, *rest: Any
     ) -> Result:
-        value = func(*self.handed(args), **self.handed(kwds or {}))
-        if callback is not None:
-            callback(value)
-        return Result(value)
+        return _told(self.apply(func, args, kwds), callback)
 
     def map(self, func: Any, iterable: Iterable[Any], chunksize: Any = None) -> Any:
         return [func(self.handed(x)) for x in iterable]
@@ -70,30 +65,28 @@ class Threads:
         return [func(*self.handed(x)) for x in iterable]
 
     def imap(self, func: Any, iterable: Iterable[Any], chunksize: Any = None) -> Any:
-        return iter([func(self.handed(x)) for x in iterable])
+        return iter(self.map(func, iterable))
 
-    def imap_unordered(self, func: Any, iterable: Iterable[Any], chunksize: Any = None) -> Any:
-        return iter([func(self.handed(x)) for x in iterable])
+    imap_unordered = imap
 
     def map_async(
         self, func: Any, iterable: Iterable[Any], chunksize: Any = None, callback: Any = None
     ) -> Result:
-        found = [func(self.handed(x)) for x in iterable]
-        if callback is not None:
-            callback(found)
-        return Result(found)
+        return _told(self.map(func, iterable), callback)
 
     def starmap_async(self, func: Any, iterable: Iterable[Any], chunksize: Any = None) -> Result:
-        return Result([func(*self.handed(x)) for x in iterable])
+        return Result(self.starmap(func, iterable))
 
     def close(self) -> None:
         return None
 
-    def terminate(self) -> None:
-        return None
+    terminate = join = close
 
-    def join(self) -> None:
-        return None
+
+def _told(value: Any, callback: Any) -> Result:
+    if callback is not None:
+        callback(value)
+    return Result(value)
 
 
 class Processes(Threads):
@@ -103,7 +96,7 @@ class Processes(Threads):
         return copy.deepcopy(x)
 
 
-class ThreadExecutor:
+class ThreadExecutor(Pool):
     """``concurrent.futures.ThreadPoolExecutor``."""
 
     def __init__(
@@ -116,15 +109,6 @@ class ThreadExecutor:
     ) -> None:
         if initializer is not None:
             initializer(*initargs)
-
-    def __enter__(self) -> ThreadExecutor:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        return None
-
-    def handed(self, x: Any) -> Any:
-        return x
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Result:
         return Result(fn(*self.handed(args), **self.handed(kwargs)))
@@ -143,16 +127,10 @@ class ProcessExecutor(ThreadExecutor):
         return copy.deepcopy(x)
 
 
-class Parallel:
+class Parallel(Pool):
     """``joblib.Parallel``, of calls that ``joblib.delayed`` has put off."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        return None
-
-    def __enter__(self) -> Parallel:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
         return None
 
     def __call__(self, calls: Iterable[Any]) -> Any:
