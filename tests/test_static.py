@@ -70,6 +70,17 @@ def test_rooms_are_small(checkout):
     assert [f for f in folders if len(list(f.glob("*.py"))) > 15] == []
 
 
+def test_classes_are_whole_where_they_are_written(checkout):
+    """No module of the front end sets attributes of classes when it is imported."""
+    found = []
+    for path in checkout.glob("ckad/trace/**/*.py"):
+        for statement in ast.parse(path.read_text()).body:
+            if not isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+                calls = [x.func for x in ast.walk(statement) if isinstance(x, ast.Call)]
+                found += [path for x in calls if isinstance(x, ast.Name) and x.id == "setattr"]
+    assert found == []
+
+
 def test_the_only_binary_files_are_pictures(checkout):
     """Compiled code, say, that a program under test has left where it ran, is not committed."""
     listed = subprocess.run(["git", "ls-files"], cwd=checkout, capture_output=True, text=True)

@@ -67,16 +67,14 @@ class Skipped:
     __bool__ = __len__ = __iter__ = __index__ = __int__ = __float__ = __array__ = _refuse
     __contains__ = __complex__ = keys = _refuse
 
+    def _absorb(self, *_: Any) -> Any:
+        return self
 
-def _absorb(self: Skipped, *_: Any) -> Skipped:
-    return self
-
-
-_BINARY = "add sub mul truediv floordiv mod pow matmul".split()
-for _name in [*_BINARY, *(f"r{n}" for n in _BINARY), *"neg pos abs round".split()]:
-    setattr(Skipped, f"__{_name}__", _absorb)
-for _name in "lt le gt ge eq ne".split():
-    setattr(Skipped, f"__{_name}__", _absorb)
+    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = _absorb
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = _absorb
+    __matmul__ = __rmatmul__ = __neg__ = __pos__ = __abs__ = __round__ = _absorb
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _absorb
+    __hash__ = object.__hash__
 
 
 def warn_of_skipped(names: Mapping[str, Source], why: str) -> None:

@@ -20,13 +20,37 @@ from ckad.trace.source.libraries import is_library
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import MISSING
-from ckad.trace.source.outside.clock import SHOWS, TimeText, shows_time
+from ckad.trace.source.outside.clock import SHOWS, TimeText, overriding, shows_time
 from ckad.trace.source.outside.kinds import is_written
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.skipped import ShownText, Skipped
 from ckad.trace.source.values import holds_tracer
 
 
+def _refuse(self: TracedText, *_: Any, **__: Any) -> Any:
+    raise ConcreteValueError.here(
+        "the program looks into text that is made of traced values, which are not known while "
+        "it is recorded. Compare the numbers themselves; text of them can only be printed."
+    )
+
+
+def _part(self: TracedText, *_: Any, **__: Any) -> TracedText:
+    """A part of it, or it in other letters, is such a text again."""
+    return TracedText(self)
+
+
+#: Methods that give a text, whatever the text is.
+_PARTS = frozenset(
+    """__getitem__ capitalize casefold expandtabs lower lstrip removeprefix removesuffix replace
+    rstrip strip swapcase title translate upper zfill""".split()
+)
+
+
+def _method(name: str) -> Any:
+    return _part if name in _PARTS else _refuse
+
+
+@overriding(set(dir(str)) - SHOWS, _method)
 class TracedText(ShownText, str):
     """Text that stands for another one, which the numbers of the run would give."""
 
@@ -53,30 +77,6 @@ def check_read(callee: Any, args: Sequence[Any]) -> None:
         callee is ord or (isinstance(callee, type) and issubclass(callee, Number))
     ):
         _refuse(TracedText())
-
-
-def _refuse(self: TracedText, *_: Any, **__: Any) -> Any:
-    raise ConcreteValueError.here(
-        "the program looks into text that is made of traced values, which are not known while "
-        "it is recorded. Compare the numbers themselves; text of them can only be printed."
-    )
-
-
-def _part(self: TracedText, *_: Any, **__: Any) -> TracedText:
-    """A part of it, or it in other letters, is such a text again."""
-    return TracedText(self)
-
-
-#: Methods that give a text, whatever the text is.
-_PARTS = frozenset(
-    """__getitem__ capitalize casefold expandtabs lower lstrip removeprefix removesuffix replace
-    rstrip strip swapcase title translate upper zfill""".split()
-)
-for _name in _PARTS:
-    setattr(TracedText, _name, _part)
-for _name in dir(str):
-    if _name not in SHOWS and _name not in _PARTS:
-        setattr(TracedText, _name, _refuse)
 
 
 # --- of objects ----------------------------------------------------------------------------------

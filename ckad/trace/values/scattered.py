@@ -16,6 +16,7 @@ from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced, call
 from ckad.trace.values.array import Array
+from ckad.trace.values.sparse import Dense
 
 
 class Scattered(Array):
@@ -64,6 +65,9 @@ class Scattered(Array):
         m, n = self.shape
         flat = self._added((m * n,), self.rows * n + self.columns, self.numbers)
         return call(np.reshape, (flat, (m, n)), {})
+
+    def todense(self, order: Any = None, out: Any = None) -> Dense:
+        return Dense(self.toarray())
 
     def _added(self, shape: tuple[int, ...], places: Any, terms: Any) -> Any:
         total = call(np.zeros_like, (terms[:1],), {"shape": shape})

@@ -8,6 +8,7 @@ made of.
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -27,6 +28,21 @@ from ckad.trace.memory.context import Trace, current
 from ckad.trace.values.array import Array
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.tracer import Tracer, fresh, value
+
+
+def _by_name(key: str) -> Callable[..., Any]:
+    """A method that NumPy's arrays do not have: the table has it by its name."""
+
+    def method(self: Array, *args: Any, **options: Any) -> Any:
+        function = dispatch.cell(key, dispatch.SPARSE)
+        assert function is not None, key
+        return function(self, *args, **options)
+
+    return method
+
+
+def _of_elements(ufunc: Any) -> Callable[[Any], Any]:
+    return lambda self: call(ufunc, (self,), {})
 
 
 class Sparse(Array):
@@ -186,6 +202,28 @@ class Sparse(Array):
         self._only_for("col", "coo")
         return self.pattern.indices.copy()
 
+    # --- SciPy's methods -----------------------------------------------------------------------
+
+    tocsr, tocsc, tocoo = _by_name("tocsr"), _by_name("tocsc"), _by_name("tocoo")
+    tobsr, todia, asformat = _by_name("tobsr"), _by_name("todia"), _by_name("asformat")
+    tolil, todok, setdiag = _by_name("tolil"), _by_name("todok"), _by_name("setdiag")
+    getrow, getcol, reshape = _by_name("getrow"), _by_name("getcol"), _by_name("reshape")
+    todense, toarray, getH = _by_name("todense"), _by_name("toarray"), _by_name("getH")
+    multiply, power, asfptype = _by_name("multiply"), _by_name("power"), _by_name("asfptype")
+    maximum, minimum, prune = _by_name("maximum"), _by_name("minimum"), _by_name("prune")
+    count_nonzero, sum_duplicates = _by_name("count_nonzero"), _by_name("sum_duplicates")
+    eliminate_zeros = _by_name("eliminate_zeros")
+    sort_indices, sorted_indices = _by_name("sort_indices"), _by_name("sorted_indices")
+    __iadd__, __isub__ = _by_name("+="), _by_name("-=")
+    __imul__, __itruediv__ = _by_name("*="), _by_name("/=")
+    sqrt, sign, expm1 = _of_elements(np.sqrt), _of_elements(np.sign), _of_elements(np.expm1)
+    log1p, rint, trunc = _of_elements(np.log1p), _of_elements(np.rint), _of_elements(np.trunc)
+    sin, tan, sinh = _of_elements(np.sin), _of_elements(np.tan), _of_elements(np.sinh)
+    tanh, arcsin, arctan = _of_elements(np.tanh), _of_elements(np.arcsin), _of_elements(np.arctan)
+    arcsinh, arctanh = _of_elements(np.arcsinh), _of_elements(np.arctanh)
+    deg2rad, rad2deg = _of_elements(np.deg2rad), _of_elements(np.rad2deg)
+    ceil, floor = _of_elements(np.ceil), _of_elements(np.floor)
+
     # --- numbers are not known -----------------------------------------------------------------
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
@@ -235,12 +273,24 @@ class Dense(Array):
         return self.shape[0]
 
     @property
+    def size(self) -> int:
+        size: int = self.numbers.size
+        return size
+
+    @property
     def A(self) -> Any:
         return self.numbers
 
     @property
     def A1(self) -> Any:
         return call(np.ravel, (self.numbers,), {})
+
+    I, H = property(_by_name("matrix.I")), property(_by_name("matrix.H"))  # noqa: E741
+    trace, ravel = _by_name("matrix.trace"), _by_name("matrix.ravel")
+    __pow__, __rpow__ = _by_name("matrix ** n"), _by_name("n ** matrix")
+    __matmul__, __rmatmul__ = _by_name("matrix @"), _by_name("@ matrix")
+    __iadd__, __isub__ = _by_name("matrix +="), _by_name("matrix -=")
+    __imul__, __itruediv__ = _by_name("matrix *="), _by_name("matrix /=")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise ConcreteValueError.here(

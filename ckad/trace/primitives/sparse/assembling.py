@@ -302,13 +302,13 @@ def _changing(function: Any) -> Any:
     return method
 
 
-for _name, _method in {
+for _key, _function in {
     "setdiag": _set_diagonal,
     "tolil": _turned("lil"),
     "todok": _turned("dok"),
-    "__iadd__": lambda self, other: call(np.add, (self, other), {}),
-    "__isub__": lambda self, other: call(np.subtract, (self, other), {}),
-    "__imul__": _changing(np.multiply),
-    "__itruediv__": _changing(np.divide),
+    "+=": lambda self, other: call(np.add, (self, other), {}),
+    "-=": lambda self, other: call(np.subtract, (self, other), {}),
+    "*=": _changing(np.multiply),
+    "/=": _changing(np.divide),
 }.items():
-    setattr(Sparse, _name, _method)
+    put(_key, _function, SPARSE)

@@ -184,6 +184,7 @@ _BESIDE: dict[Any, Any] = {
     **{f: partial(of_dense, f) for f in (np.less, np.less_equal, np.greater, np.greater_equal)},
     **{f: partial(of_dense, f) for f in (np.equal, np.not_equal)},
     **dict.fromkeys((np.copy, np.ndarray.copy, np.ndarray.__copy__), _copied),
+    np.ndarray.__deepcopy__: _copied,
     np.dot: _dot,
     np.linalg.solve: _solution,
 }
@@ -194,21 +195,18 @@ for _of_one in (np.linalg.inv, np.linalg.det):
 put(np.matrix, made, SPARSE)
 put(np.asmatrix, shown, SPARSE)
 _METHODS: dict[str, Any] = {
-    "I": property(_inverse),
-    "H": property(_adjoint),
-    "dot": _dot,
-    "trace": lambda x: Dense(call(np.reshape, (call(np.trace, (x.numbers,), {}), (1, 1)), {})),
-    "__deepcopy__": _copied,
-    "size": property(lambda x: x.numbers.size),
-    "__pow__": _power,
-    "__iadd__": _changing(np.add),
-    "__isub__": _changing(np.subtract),
-    "__imul__": _changing(operator.mul),
-    "__itruediv__": _changing(np.divide),
-    "__rpow__": _exponent,
-    "__matmul__": _matmul,
-    "__rmatmul__": lambda x, other: _matmul(other, x),
+    ".I": _inverse,
+    ".H": _adjoint,
+    ".trace": lambda x: Dense(call(np.reshape, (call(np.trace, (x.numbers,), {}), (1, 1)), {})),
+    " ** n": _power,
+    " @": _matmul,
+    " +=": _changing(np.add),
+    " -=": _changing(np.subtract),
+    " *=": _changing(operator.mul),
+    " /=": _changing(np.divide),
 }
 for _name, _method in _METHODS.items():
-    setattr(Dense, _name, _method)
+    put(f"matrix{_name}", _method, SPARSE)
+put("n ** matrix", _exponent, SPARSE)
+put("@ matrix", lambda x, other: _matmul(other, x), SPARSE)
 trees.register(Dense, lambda x: ((x.numbers,), None, ("numbers",)), lambda _, parts: Dense(*parts))

@@ -12,7 +12,6 @@ from ckad.place import at_place
 from ckad.trace.dispatch import SPARSE, Traced, call, put, reject
 from ckad.trace.primitives.sparse import scattered
 from ckad.trace.primitives.sparse.operators import (
-    AT_ZERO,
     array_of,
     by_elements,
     check_no_matrix,
@@ -44,7 +43,7 @@ def _mover(name: str) -> Callable[..., Any]:
 _MOVERS = """tocsr tocsc tocoo tobsr todia asformat getrow getcol reshape
     todense""".split()
 for _name in _MOVERS:
-    setattr(Sparse, _name, _mover(_name))
+    put(_name, _mover(_name), SPARSE)
 
 
 def _transposed(x: Any, *args: Any, **options: Any) -> Any:
@@ -82,7 +81,7 @@ put(np.ndarray.conj, _of_numbers(np.conjugate), SPARSE)
 put(np.ndarray.conjugate, _of_numbers(np.conjugate), SPARSE)
 put(np.ndarray.real, _of_numbers(np.real), SPARSE)
 put(np.ndarray.imag, _of_numbers(np.imag), SPARSE)
-setattr(Sparse, "getH", lambda self: call(np.conjugate, (_transposed(self),), {}))  # noqa: B010
+put("getH", lambda self: call(np.conjugate, (_transposed(self),), {}), SPARSE)
 
 
 def _astype(x: Any, dtype: Any, **options: Any) -> Sparse:
@@ -95,13 +94,8 @@ put(np.ndarray.astype, _astype, SPARSE)
 # --- arithmetic ----------------------------------------------------------------------------------
 
 
-def _method(function: Callable[..., Any], name: str) -> None:
-    setattr(Sparse, name, function)
-
-
-setattr(Scattered, "todense", lambda self, order=None, out=None: Dense(self.toarray()))  # noqa: B010
-_method(lambda self, order=None, out=None: toarray(self), "toarray")
-_method(lambda self, other: by_elements(self, other), "multiply")
+put("toarray", lambda self, order=None, out=None: toarray(self), SPARSE)
+put("multiply", lambda self, other: by_elements(self, other), SPARSE)
 
 
 def _power(self: Sparse, n: Any, dtype: Any = None) -> Sparse:
@@ -111,8 +105,8 @@ def _power(self: Sparse, n: Any, dtype: Any = None) -> Sparse:
     return settled(like(self.pattern), call(np.power, (self.numbers, n), {}))
 
 
-_method(_power, "power")
-_method(lambda self: None, "prune")
+put("power", _power, SPARSE)
+put("prune", lambda self: None, SPARSE)
 
 
 def _without_zeros(self: Sparse) -> None:
@@ -130,19 +124,14 @@ def _without_repeats(self: Sparse) -> None:
     self.replace(p.of(p.cls, p.format == "csr", block=p.block, loose=loose))
 
 
-_method(_without_zeros, "eliminate_zeros")
-_method(_without_repeats, "sum_duplicates")
-_method(lambda self, axis=None: _count(self, axis), "count_nonzero")
+put("eliminate_zeros", _without_zeros, SPARSE)
+put("sum_duplicates", _without_repeats, SPARSE)
+put("count_nonzero", lambda self, axis=None: _count(self, axis), SPARSE)
 
 
 def _count(self: Sparse, axis: Any) -> Any:
     reject(axis is not None, "count_nonzero of a sparse matrix with axis=")
     return call(np.count_nonzero, (self.numbers,), {})
-
-
-for _ufunc in AT_ZERO:
-    if _ufunc not in (np.negative, np.positive, np.absolute):
-        _method(lambda self, ufunc=_ufunc: call(ufunc, (self,), {}), _ufunc.__name__)
 
 
 def _sorted(self: Sparse) -> None:
@@ -159,9 +148,9 @@ def _sorted_copy(self: Sparse) -> Sparse:
     return copied
 
 
-_method(_sorted, "sort_indices")
-_method(_sorted_copy, "sorted_indices")
-_method(lambda self: self if self.dtype.kind == "f" else self.astype(np.float64), "asfptype")
+put("sort_indices", _sorted, SPARSE)
+put("sorted_indices", _sorted_copy, SPARSE)
+put("asfptype", lambda self: self if self.dtype.kind == "f" else self.astype(np.float64), SPARSE)
 
 
 def _sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
@@ -238,7 +227,7 @@ def _bounded(function: Any, name: str) -> None:
             return settled(pattern, call(function, (self.numbers, other), {}))
         return call(function, (toarray(self), other), {})
 
-    _method(method, name)
+    put(name, method, SPARSE)
 
 
 _bounded(np.maximum, "maximum")
@@ -268,7 +257,7 @@ def _ravel(a: Any, order: str = "C") -> Any:
 
 
 put(np.ravel, _ravel, SPARSE)
-Dense.ravel = lambda self, order="C": _flat(self)
+put("matrix.ravel", lambda self, order="C": _flat(self), SPARSE)
 
 
 def _flat(a: Any) -> Any:
