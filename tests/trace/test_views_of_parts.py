@@ -101,3 +101,51 @@ def test_known_truth_values_of_a_part_as_numbers() -> None:
         return np.sum(n * x)
 
     check(fun, np.linspace(0.3, 1.1, 5))
+
+
+def by_arrays_of_no_axes(x: Any) -> Any:
+    a, s = np.outer(x, x), 0.0
+    for k in range(6):
+        row = a[np.array(k % 5)]
+        row *= 2.0
+        column = a[1:, np.array(k % 5)]
+        column -= x[0]
+        part = a[: k % 4 + 1][np.array(0)]
+        part += 1.0
+        same = a[np.argmax(a[0]), 1:]
+        same *= 0.9
+        s += np.sum(row) + np.sum(column) + np.sum(part)
+        a[np.array(2)] += 0.1
+    return s + np.sum(a * np.arange(25.0).reshape(5, 5))
+
+
+def of_short_integers(x: Any) -> Any:
+    a = np.outer(x * 20.37, x).astype(np.int32)
+    for k in range(6):
+        turned = np.ascontiguousarray(a.T)
+        turned += k
+        same = np.ascontiguousarray(a)
+        same += 1
+        other = np.asarray(a.T, order="C")
+        other *= 3
+    return np.sum(a * x)
+
+
+def of_named_fields(x: Any) -> Any:
+    z = np.zeros(6, [("a", float), ("b", float, (2,))])
+    z["a"][:5] = x
+    for _ in range(6):
+        some = np.ascontiguousarray(z[::2])
+        some["a"] *= 3.0
+        some["b"] += 1.0
+        same = np.ascontiguousarray(z)
+        same["a"] *= 0.9
+        same["b"] += 0.1
+        turned = np.asarray(z[::-1], order="C")
+        turned["a"] += 7.0
+    return np.sum(z["a"] * np.arange(6.0)) + np.sum(z["b"]) * x[1]
+
+
+@pytest.mark.parametrize("fun", [by_arrays_of_no_axes, of_short_integers, of_named_fields])
+def test_copies_of_some(fun: Callable[[Any], Any]) -> None:
+    check(fun, np.linspace(0.3, 1.1, 5))

@@ -231,7 +231,8 @@ def _rolled(x: Any, axes: Any, half: Any) -> Any:
     rank = np.ndim(x)
     axes = range(rank) if axes is None else ([axes] if np.ndim(axes) == 0 else axes)
     shape = np.shape(x)
-    return np.roll(x, [half(shape[k]) for k in axes], list(axes))
+    shifts = [half(shape[k]) for k in axes]
+    return np.roll(x, shifts, list(axes)) if rank > 1 else np.roll(x, sum(shifts))
 
 
 @transforms(np.fft.fftshift)

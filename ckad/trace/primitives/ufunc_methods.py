@@ -79,6 +79,8 @@ def _operand(ufunc: Any, a: Any) -> Tracer:
 def _halved(ufunc: Any, x: Array, k: int) -> Array:
     if not x.shape[k]:
         return _of_nothing(ufunc, x, k)
+    if ufunc is np.hypot and x.shape[k] == 1:  # NumPy starts from 0
+        x = np.abs(x)
     while x.shape[k] > 1:
         half = x.shape[k] // 2
         pairs = ufunc(x[along(k, slice(None, half))], x[along(k, slice(half, 2 * half))])

@@ -121,12 +121,23 @@ def lifted(x: Any) -> Fields:
 
 
 def _array(
-    object: Any, dtype: Any = None, *, copy: Any = True, ndmin: int = 0, **options: Any
+    object: Any,
+    dtype: Any = None,
+    *,
+    copy: Any = True,
+    ndmin: int = 0,
+    order: Any = None,
+    **options: Any,
 ) -> Any:
     reject(ndmin, "np.array with ndmin= of an array with named fields")
+    reject(order not in (None, "K", "C"), "an array with named fields in another order")
     new_type = None if dtype is None else np.dtype(dtype)
     if isinstance(object, Fields) and new_type in (None, object.dtype):
-        return object.copy() if copy is True else object
+        if not copy and order != "C":
+            return object
+        laid = np.array if copy else np.asarray
+        fields = (call(laid, (field,), {"order": order}) for field in object.fields)
+        return Fields(object.record, tuple(fields))
     if not _holds_traced(object):
         plain = np.array(object, new_type)
         return lifted(plain) if _is_of_numbers(plain.dtype) else plain
@@ -157,13 +168,14 @@ def _of_rows(rows: Any, dtype: Any) -> Fields:
     return made
 
 
-def _asarray(a: Any, dtype: Any = None, *args: Any, **options: Any) -> Any:
-    return _array(a, dtype, copy=False)
+def _asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None) -> Any:
+    return _array(a, dtype, copy=bool(copy), order=order)
 
 
 put(np.array, _array, FIELDS)
-for _same in (np.asarray, np.asanyarray, np.ascontiguousarray):
+for _same in (np.asarray, np.asanyarray):
     put(_same, _asarray, FIELDS)
+put(np.ascontiguousarray, lambda a, dtype=None: _asarray(a, dtype, "C"), FIELDS)
 
 
 # --- records -------------------------------------------------------------------------------------

@@ -50,9 +50,10 @@ def getitem(x: Tracer, index: Any) -> Any:
         return gathered(x, index)
     entries = indexing.expand(index, x.shape)
     if any(map(is_traced_slice, entries)):
-        return part_of(x, [None] * x.ndim, tuple(entries))
+        return _own_if_by_array(index, part_of(x, [None] * x.ndim, tuple(entries)))
     if not indexing.is_advanced(entries):
-        return indexing.view_of(x, entries, snapshot=not _has_ellipsis(index))
+        seen = indexing.view_of(x, entries, snapshot=not _has_ellipsis(index))
+        return _own_if_by_array(index, seen)
     mask = indexing.traced_mask(entries)
     if mask is not None:
         if (numbers := known_by_running(mask)) is not None:
@@ -60,6 +61,15 @@ def getitem(x: Tracer, index: Any) -> Any:
         view, before = indexing.mask_first(x, entries, mask)
         return under_mask.read(view, mask, before)
     return indexing.gathered(x, entries)
+
+
+def _own_if_by_array(index: Any, picked: Any) -> Any:
+    """A copy where one of the integers is an array of no axes, as in NumPy."""
+    items = index if isinstance(index, tuple) else (index,)
+    arrays = (i for i in items if isinstance(i, np.ndarray) or (type(i) is Tracer and not i.scalar))
+    if not any(not i.shape and i.dtype.kind in "iu" for i in arrays) or not np.ndim(picked):
+        return picked
+    return np.copy(picked)
 
 
 def _with_axis(x: Tracer, index: Any) -> tuple[Tracer, Any]:
@@ -134,7 +144,7 @@ def _getitem(x: Any, index: Any) -> Any:
         return under_mask.read(base, *where)
     if isinstance(x.where, Mask):
         return under_mask.item(x, index)
-    return part_of(x.base, x.where, index)
+    return _own_if_by_array(index, part_of(x.base, x.where, index))
 
 
 def _setitem(x: Any, index: Any, new: Any) -> None:

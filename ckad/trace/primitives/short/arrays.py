@@ -188,8 +188,9 @@ def _array(x: Any, dtype: Any = None, copies: Any = True, ndmin: int = 0, order:
         x, copies = call(np.stack, ([_array(item) for item in x],), {}), False
     reject(x.ndim < ndmin, "np.array with ndmin= of integers this short")
     wanted = x.dtype if dtype is None else np.dtype(dtype)
-    if isinstance(x, Short) and (copies or x.scalar):  # of a scalar an array of its own
-        x = Short(call(np.array, (x.numbers,), {}), x.dtype)
+    if isinstance(x, Short):
+        copies = copies or x.scalar  # of a scalar an array of its own
+        x = Short(call(np.array if copies else np.asarray, (x.numbers,), {"order": order}), x.dtype)
     return x if wanted == x.dtype else _astype(x, wanted)
 
 
@@ -198,8 +199,9 @@ put(
     lambda x, dtype=None, *, copy=True, ndmin=0, order=None: _array(x, dtype, copy, ndmin, order),
     SHORT,
 )
-for _own in (np.asarray, np.asanyarray, np.ascontiguousarray):
+for _own in (np.asarray, np.asanyarray):
     put(_own, lambda x, dtype=None, order=None: _array(x, dtype, False, 0, order), SHORT)
+put(np.ascontiguousarray, lambda x, dtype=None: _array(x, dtype, False, 1, "C"), SHORT)
 
 
 # --- the same places, the same numbers -----------------------------------------------------------

@@ -32,6 +32,7 @@ from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.values import asks_traced, holds_tracer
 from ckad.trace.values.apply import astype, resolve
 from ckad.trace.values.array import Array
+from ckad.trace.values.part import Part, unsupported
 
 #: Modules of functions that compare the items of a list.
 _COMPARING = ("_heapq", "heapq", "_bisect", "bisect")
@@ -175,6 +176,8 @@ def _generalized(callee: Any, function: Any, *args: Any, **options: Any) -> Any:
 
 def _vectorized(callee: np.vectorize, *args: Any, **options: Any) -> Any:
     """What it gives for arrays; ``vectorized`` is run from source, and the function with it."""
+    if any(isinstance(x, Part) for x in (*args, *options.values())):
+        unsupported("np.vectorize")
     several = [name for name, x in options.items() if np.ndim(x) and name not in callee.excluded]
     dispatch.reject(bool(several), "np.vectorize of arrays given by their names")
     otypes, excluded = callee.otypes or "", frozenset(callee.excluded)
