@@ -17,7 +17,16 @@ from ckad.tape.tape import Tape
 from ckad.tape.types import type_of
 from ckad.trace import dispatch, modules
 from ckad.trace.arrays import Deferred, made_whole, stopping
-from ckad.trace.memory.context import MOST_ROWS, Given, Trace, WrittenOut, current, open_trace
+from ckad.trace.memory.context import (
+    ALL,
+    Given,
+    Laborious,
+    Most,
+    Trace,
+    WrittenOut,
+    current,
+    open_trace,
+)
 from ckad.trace.memory.known import MOST_ELEMENTS, depends_on_arguments, held_against
 from ckad.trace.memory.layout import layout, layout_of_part
 from ckad.trace.memory.opened import stack
@@ -142,12 +151,12 @@ def record(
     kwargs: Mapping[str, Any] | None = None,
     *,
     decides: Given = Given.NOTHING,
-    most: int = MOST_ROWS,
+    most: Most = ALL,
 ) -> Recording:
     """Run ``fun`` on tracers and return what it did; ``kwargs`` are passed as they are.
 
     What the numbers of the arguments decide is known as far as ``decides`` says; the tape stops
-    where it is run on other ones, and may have ``most`` rows if it is recorded as it runs.
+    where it is run on other ones. ``most`` says how much may be recorded.
     """
     written_out: dict[Any, CkadError] = {}
 
@@ -161,6 +170,10 @@ def record(
             if stack() or found.node in written_out:  # it is for who records around this
                 raise
             written_out[found.node] = found.error
+        except Laborious as found:
+            if stack():
+                raise
+            raise found.error from None
 
 
 def _recorded(
@@ -168,7 +181,7 @@ def _recorded(
     arguments: Arguments,
     kwargs: Mapping[str, Any],
     decides: Given,
-    most: int,
+    most: Most,
     written_out: dict[Any, CkadError],
 ) -> Recording:
     shown = _shown(arguments)
@@ -177,8 +190,10 @@ def _recorded(
         tracers = [_argument(trace, x) for x in arguments.arrays]
         trace.shown |= {tracers[k].storage.row: row for k, row in shown.items()}
         given = {x.storage.row: a for x, a in zip(tracers, arguments.arrays, strict=True)}
+        if trace.parent is None:
+            trace.spent.most = most.in_bodies
         if decides and trace.parent is None:
-            trace.decides, trace.most_as_run = decides, most
+            trace.decides, trace.most_as_run = decides, most.rows
             trace.given |= {k: np.array(a) for k, a in given.items() if _is_plain(a)}
         for k in arguments.parts():
             _lie_as_part(tracers[k], arguments.arrays[k])

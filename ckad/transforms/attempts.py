@@ -8,9 +8,10 @@ too.
 
 from __future__ import annotations
 
+import math
 import threading
 import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -35,15 +36,15 @@ from ckad.errors import (
 )
 from ckad.place import user_place
 from ckad.trace.memory import assumed
-from ckad.trace.memory.context import MOST_ROWS, TooLong
+from ckad.trace.memory.context import ALL, Most, TooLong, TooMuch
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.record import Arguments, Given
 from ckad.trace.values.tracer import Tracer
 from ckad.transforms.reuse import Alone, Recorded
 
-#: What is asked of a recording: its arguments, its key, what the numbers decide, the most
-#: operations then, and why they decide.
-Once = Callable[[Arguments, "Hashable | Alone", Given, int, "Exception | None"], Recorded]
+#: What is asked of a recording: its arguments, its key, what the numbers decide, how much is
+#: recorded at most, and why they decide.
+Once = Callable[[Arguments, "Hashable | Alone", Given, Most, "Exception | None"], Recorded]
 #: What another way of recording may help against.
 _STAGED = (ConcreteValueError, UnrecordableError, CarryError, AliasError, UnknownLengthError)
 _NO_NUMBER = (CarryError, AliasError, UnknownLengthError)
@@ -52,14 +53,18 @@ _STOPS = (
     *(DivisionError, NoneValueError, RaisedError, TracedIndexError, TracedShapeError),
     *(UnboundError, np.linalg.LinAlgError),
 )
-#: Ways to record, one after the other, and the most operations of what is recorded as it runs. It
-#: takes many times as long where loops are tried, as those of long programs have to be.
+#: Bodies in bodies are recorded again and again: after so many operations another way is tried.
+_FOR_ALL, _AS_RUN = 200_000, 100_000
+#: Ways to record, one after the other. As it runs, a program takes many times as long where loops
+#: are tried, as those of long programs have to be. What takes long in every way is given its time.
 _WAYS = (
-    (Given.NOTHING, MOST_ROWS),
-    (Given.SIZES, MOST_ROWS),
-    (Given.STEPS, 20_000),
-    (Given.DECISIONS, MOST_ROWS),
-    (Given.STEPS, MOST_ROWS),
+    (Given.NOTHING, Most(in_bodies=_FOR_ALL)),
+    (Given.SIZES, Most(in_bodies=_FOR_ALL)),
+    (Given.STEPS, Most(20_000)),
+    (Given.DECISIONS, Most(in_bodies=_AS_RUN)),
+    (Given.STEPS, ALL),
+    (Given.DECISIONS, ALL),
+    (Given.NOTHING, ALL),
 )
 _told: dict[Any, Any] = {}  # which warnings were shown
 F = TypeVar("F", bound=Callable[..., Any])
@@ -181,39 +186,61 @@ def recorded(
     refusal = None if before is None else before.refusal
     error = refusal or _stopped()
     first = Given.NOTHING if error is None else Given.DECISIONS
-    for decides, most in _WAYS:
-        if decides < (first if before is None else before.recording.decides):
+    as_run, may_run, is_long = key, refusal is not None, False
+    for decides, most in _ways(given, before):
+        is_last = not decides and isinstance(refusal, TooMuch)
+        if not is_last and decides < (first if before is None else before.recording.decides):
             continue
-        if decides is Given.SIZES and isinstance(error, _NO_NUMBER):
+        if decides is Given.SIZES and isinstance(error, (*_NO_NUMBER, TooMuch)):
             continue  # no integer is asked for
         if decides > Given.SIZES and refusal is None:
             assert error is not None
-            _try_complex(error)
+            if not isinstance(error, TooMuch):
+                _try_complex(error)
             refusal = error
-            if not _is_plain(given) or not _warned(refusal):
-                break
+            may_run = _is_plain(given) and _warned(refusal)
+        if decides > Given.SIZES and (is_long or not may_run):
+            continue
+        if decides is Given.NOTHING and refusal and not is_last:
+            continue  # it has been tried
         if decides and arguments is given:
             arguments = given.pinned()
             if len(arguments.traced) < len(given.traced):
-                key = Alone("it asks for an argument's numbers")
+                as_run = Alone("it asks for an argument's numbers")
         try:
-            return arguments, once(arguments, key, decides, most, refusal)
+            if not decides:
+                return given, once(given, key, decides, most, None)
+            return arguments, once(arguments, as_run, decides, most, refusal)
         except _STAGED as found:
             error = found
         except TooLong as found:
             error = found
-            if decides is Given.DECISIONS:
-                break
+            is_long = decides is Given.DECISIONS and not isinstance(found, TooMuch)
         except CkadError as found:
             if refusal is None:
                 _try_complex(found)
                 raise
             error = found
     assert refusal is not None
+    assert error is not None
+    if isinstance(refusal, TooMuch):
+        raise error from None  # of the last way, which is for all numbers
     if error is not refusal:
         why = "" if str(error) == str(refusal) else f" {error}"
         refusal.add_note(f"Nor can it be recorded as it runs for these numbers.{why}")
     raise refusal from None
+
+
+def _ways(given: Arguments, before: Recorded | None) -> Sequence[tuple[Given, Most]]:
+    """The ways that are left: of a program that has taken long before, those that take longest.
+
+    Where a program cannot be recorded as it runs, there is nothing to save time for.
+    """
+    if before is not None and before.most == ALL:
+        return _WAYS[_WAYS.index((before.recording.decides, ALL)) :]
+    if not _is_plain(given):
+        return [(decides, most._replace(in_bodies=math.inf)) for decides, most in _WAYS]
+    return _WAYS
 
 
 def _try_complex(error: Exception) -> None:

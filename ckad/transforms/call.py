@@ -37,6 +37,7 @@ from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.tape.routines import routine_of
 from ckad.tape.tape import Tape
+from ckad.trace.memory.context import Most
 from ckad.trace.record import Arguments, Given, Recording, inline, named, record, take_apart
 from ckad.trace.source.libraries import python_function
 from ckad.trace.source.outside.watch import watching
@@ -275,7 +276,7 @@ def recorded(
     kwargs: dict[str, Any],
     key: Hashable | Alone,
     decides: Given,
-    most: int,
+    most: Most,
     refusal: Exception | None = None,
 ) -> Recorded:
     """Record ``fun``; what was made of its tape is kept under ``key`` where that is safe."""
@@ -292,7 +293,8 @@ def recorded(
     guard = watched.guard if watched is not None and not anew else None
     if refusal is not None:
         refusal.__traceback__ = None  # it is kept, and the frames hold what was recorded
-    made = Recorded(arguments._replace(leaves=[]), recording, tape, guard, anew, refusal)
+    form = arguments._replace(leaves=[])
+    made = Recorded(form, recording, tape, guard, anew, refusal, most)
     if not anew:
         reuse.keep(key, made)
     return made

@@ -21,6 +21,7 @@ import numpy as np
 
 from ckad import locks
 from ckad.tape.tape import Tape
+from ckad.trace.memory.context import ALL, Most
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.overlap import sharing
 from ckad.trace.record import Arguments, Recording
@@ -57,6 +58,7 @@ class Recorded:
     guard: Guard | None
     anew: str  # why the next call records anew; empty if it does not
     refusal: Exception | None = None  # why it holds for the numbers of one call alone
+    most: Most = ALL  # how much of it might be recorded
     derived: dict[Any, Any] = field(default_factory=dict)
 
 

@@ -12,6 +12,7 @@ from scipy import interpolate, ndimage, signal, spatial
 
 import ckad
 from ckad.errors import AsRunWarning, CarryError, CkadError, UnrecordableError
+from ckad.trace.memory.context import Most
 from ckad.transforms import attempts, call
 
 pytestmark = pytest.mark.filterwarnings("ignore::ckad.errors.AsRunWarning")
@@ -271,7 +272,7 @@ def test_errors_of_the_program_are_its_own():
 
 
 def test_a_program_that_is_too_long_is_refused_by_its_first_error(monkeypatch):
-    ways = [(decides, 400) for decides, _ in attempts._WAYS]
+    ways = [(decides, Most(400)) for decides, _ in attempts._WAYS]
     monkeypatch.setattr(attempts, "_WAYS", ways)
 
     def f(p):

@@ -5,11 +5,12 @@ Every function or loop body being recorded has a Trace with its own builder.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,6 +26,8 @@ from ckad.trace.memory.views import Path
 
 #: Constants of at most so many elements are repeated in the bodies that read them.
 SMALL = 64
+#: What a body takes beside its rows: as much as so many of them.
+BODY = 20
 #: A recording of more rows takes minutes, and is hardly what was meant; also one that is recorded
 #: as it runs, which is done again for other numbers.
 MOST_ROWS = 200_000
@@ -53,6 +56,46 @@ class Late(Protocol):
 class TooLong(TraceError):
     """A program is not recorded as it runs, since that is longer than what is run again and again
     should be."""
+
+
+class TooMuch(TooLong):
+    """Bodies are recorded so often, or so many of them, that another way may end sooner."""
+
+
+class Laborious(BaseException):
+    """What is raised then, since nothing between may take it for an error that can be mended."""
+
+    def __init__(self, error: TooMuch) -> None:
+        self.error = error
+
+
+class Most(NamedTuple):
+    """How much is recorded at most."""
+
+    rows: int = MOST_ROWS  # one after the other, of a program as it runs
+    in_bodies: float = math.inf  # of all bodies together, each as often as it is recorded
+
+
+#: Whatever a recording takes.
+ALL = Most()
+
+
+class Spent:
+    """The rows of all bodies that a recording has made, also those that were given up."""
+
+    def __init__(self) -> None:
+        self.rows, self.most = 0, math.inf
+
+    def check(self) -> None:
+        if self.rows > self.most:
+            raise Laborious(
+                TooMuch.here(
+                    f"to record the bodies of loops and branches for all numbers takes more than "
+                    f"{self.most:,} operations: they stand so deep in each other that many are "
+                    "recorded again and again. Make branches on traced conditions shorter; or let "
+                    "it take its time, by warnings.simplefilter('error', ckad.errors.AsRunWarning)."
+                )
+            )
 
 
 class WrittenOut(BaseException):
@@ -102,6 +145,7 @@ class Trace:
         # what a call gives, by input row, and what may depend on it; and the rows that do
         self.decides: Given = parent.decides if parent else Given.NOTHING
         self.most_as_run: int = parent.most_as_run if parent else MOST_ROWS
+        self.spent: Spent = parent.spent if parent else Spent()
         self.given: dict[int, np.ndarray] = parent.given if parent else {}
         self.shown: dict[int, int] = {}  # input that is an argument -> its row of the parent
         self.asked: dict[int, np.ndarray] = {}
@@ -207,6 +251,7 @@ def open_trace(adopts: bool = False) -> Iterator[Trace]:
         yield trace
     finally:
         traces.pop()
+        trace.spent.rows += len(trace.builder.rows) + BODY
         if not traces:
             forget_spoilt()
 
@@ -222,7 +267,7 @@ def gathering(trace: Trace, written: dict[int, Storage], again: type[Exception])
     try:
         yield
     except BaseException as error:
-        if not trace.gathered or isinstance(error, (Written, KeyboardInterrupt)):
+        if not trace.gathered or isinstance(error, (Written, Laborious, KeyboardInterrupt)):
             raise
     finally:
         found, trace.gathered = trace.gathered, None
@@ -275,6 +320,7 @@ def storage_in(trace: Trace | None, storage: Storage) -> Storage:
 
 def mark_place(trace: Trace) -> None:
     trace.builder.where = user_place()
+    trace.spent.check()
     if trace.decides >= Given.DECISIONS and len(trace.builder.rows) > trace.most_as_run:
         most = trace.most_as_run
         raise TooLong.here(f"the program has more than {most:,} operations as it runs.")

@@ -8,7 +8,7 @@ by step, as Python's numbers. What depends on anything else is `UNKNOWN`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ckad.tape.control import UNBOUNDED, UNGUARDED, read_loop
 from ckad.tape.ops import OPS, Group, Op
@@ -45,14 +45,15 @@ def foresee(
     """
     positions = list(wanted) if flag is None else [flag, *wanted]
     try:
-        carried = _closed(tape, positions, len(first))
-        step = _Steps(tape, carried)
+        made: _Made = {}
+        carried = _closed(tape, positions, len(first), made)
+        step = _Steps(tape, carried, made)
         return _follow(step, carried, first, wanted, length, flag)
     except (_TooLong, ArithmeticError, LookupError, ValueError, TypeError):
         return None
 
 
-def _closed(tape: Tape, positions: Sequence[int], n_carry: int) -> list[int]:
+def _closed(tape: Tape, positions: Sequence[int], n_carry: int, made: _Made) -> list[int]:
     """The carried values on which those at ``positions`` depend."""
     found: list[int] = []
     pending = list(positions)
@@ -61,7 +62,7 @@ def _closed(tape: Tape, positions: Sequence[int], n_carry: int) -> list[int]:
         if position in found:
             continue
         found.append(position)
-        inputs = _Steps(tape, [position]).inputs
+        inputs = _steps(tape, position, made).inputs
         pending += [k - 1 for k in inputs if 0 < k <= n_carry]
     return found
 
@@ -125,8 +126,8 @@ class _Steps:
     Each row has a place in the list of values that an instruction reads.
     """
 
-    def __init__(self, tape: Tape, outputs: Sequence[int]) -> None:
-        self.tape = tape
+    def __init__(self, tape: Tape, outputs: Sequence[int], made: _Made) -> None:
+        self.tape, self._made = tape, made
         self.targets = [int(tape.outputs[k]) for k in outputs]
         self.inputs: set[int] = set()
         self.code: list[tuple[int, Instruction]] = []
@@ -208,9 +209,9 @@ class _Steps:
         row = self._rows[k]
         owner = self._rows[row.operands[0]]
         if owner.op == Op.COND:
-            return _Cond(self.tape, owner, row.attrs[0])
+            return _Cond(self.tape, owner, row.attrs[0], self._made)
         if owner.op == Op.LOOP:
-            return _Loop(self.tape, owner, row.attrs[0])
+            return _Loop(self.tape, owner, row.attrs[0], self._made)
         return _Control()
 
     def _add(self, k: int) -> None:
@@ -243,6 +244,17 @@ class _Steps:
         return [values[place] for place in self._ends]
 
 
+#: Those of one output of a tape: branches within branches ask for them again and again.
+_Made: TypeAlias = dict[tuple[int, int], _Steps]
+
+
+def _steps(tape: Tape, output: int, made: _Made) -> _Steps:
+    key = id(tape), output
+    if key not in made:
+        made[key] = _Steps(tape, [output], made)
+    return made[key]
+
+
 # --- rows with bodies ----------------------------------------------------------------------------
 
 
@@ -260,9 +272,9 @@ class _Control:
 
 
 class _Cond(_Control):
-    def __init__(self, tape: Tape, row: Row, result: int) -> None:
+    def __init__(self, tape: Tape, row: Row, result: int, made: _Made) -> None:
         predicate, *operands = row.operands
-        self.sides = [_Steps(tape.bodies[k], [result]) for k in row.attrs[:2]]
+        self.sides = [_steps(tape.bodies[k], result, made) for k in row.attrs[:2]]
         self.inputs = sorted({k for side in self.sides for k in side.inputs})
         self.needed = [predicate, *(operands[k] for k in self.inputs)]
         self.size = sum(side.size for side in self.sides)
@@ -282,14 +294,14 @@ class _Cond(_Control):
 
 
 class _Loop(_Control):
-    def __init__(self, tape: Tape, row: Row, result: int) -> None:
+    def __init__(self, tape: Tape, row: Row, result: int, made: _Made) -> None:
         loop = read_loop(tape, row)
         self.length, self.result = loop.length, result
         self.is_plain = loop.guard == UNGUARDED and result < len(loop.carry) and not loop.xs
         if not self.is_plain:
             return
-        self.carried = _closed(loop.body, [result], len(loop.carry))
-        self.steps = _Steps(loop.body, self.carried)
+        self.carried = _closed(loop.body, [result], len(loop.carry), made)
+        self.steps = _Steps(loop.body, self.carried, made)
         around = [*loop.carry, *loop.captured]
         self.inputs = {k: around[k - 1] for k in self.steps.inputs if k > 0}
         self.inputs.update((k + 1, loop.carry[k]) for k in self.carried)
