@@ -253,6 +253,7 @@ def test_what_does_not_fit_is_refused(routine, attrs, first, second):
         (lambda x: ss.sosfilt(np.ones((2, 5)), x), ValueError, "n_sections, 6"),
         (lambda x: ss.savgol_filter(x, 31, 2), ValueError, "window_length"),
         (lambda x: ss.welch(x, nperseg=8, noverlap=8), ValueError, "noverlap is 8"),
+        (lambda x: abs(ss.stft(x, nperseg=8, nfft=4)[2]), ValueError, "nfft is 4"),
         (lambda x: ss.convolve(x, K2, "valid"), ValueError, "at least as large"),
         (lambda x: ss.lfilter(B, A, x + 1j), ckad.errors.UnsupportedFunctionError, "complex"),
     ],

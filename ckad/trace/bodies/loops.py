@@ -60,7 +60,7 @@ def scan(
             with around.found(body):
                 out = step(trees.unflatten(carry_tree, c_in), trees.unflatten(x_tree, x_in))
             c_out, y_out = _split_output(out)
-            c_rows = _carry_rows(carry, carry_tree, c_out)
+            c_rows = carry_rows(carry, carry_tree, c_out, "the loop's carry")
             ys, y_tree = trees.flatten(y_out)
             y_rows = [value(y) for y in ys]
             tape = body.tape([*c_rows, *(x.row for x in kept), *y_rows])
@@ -129,11 +129,12 @@ def _common_length(xs: list[Tracer], length: int | None) -> int:
     return length
 
 
-def _carry_rows(init: list[Tracer], tree: trees.Treedef, out: Any) -> list[int]:
+def carry_rows(init: list[Tracer], tree: trees.Treedef, out: Any, what: str) -> list[int]:
+    """What a body returns in place of ``init``, which is called ``what``."""
     leaves, out_tree = trees.flatten(out)
     if out_tree != tree:
         raise CarryError.here(
-            "the loop's carry changes its structure: it starts as "
+            f"{what} changes its structure: it starts as "
             f"{trees.describe(tree)} and the body returns {trees.describe(out_tree)}. "
             "Return what the body received, updated, in the same order."
         )
@@ -141,7 +142,7 @@ def _carry_rows(init: list[Tracer], tree: trees.Treedef, out: Any) -> list[int]:
     for k, (c, new) in enumerate(zip(init, map(lift, leaves), strict=True)):
         if new.type != c.type:
             raise CarryError.here(
-                f"item {k} of the loop's carry changes from {c.type} to {new.type} in the "
+                f"item {k} of {what} changes from {c.type} to {new.type} in the "
                 "body. Start the loop with an array of the shape and dtype that the body "
                 "returns (0.0 instead of 0, np.float32(0) instead of 0.0), or convert with "
                 ".astype."

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ckad import trees
-from ckad.errors import CarryError, ConcreteValueError
+from ckad.errors import ConcreteValueError
 from ckad.tape.control import UNBOUNDED, WHILE, loop_attrs
 from ckad.tape.ops import Op
 from ckad.tape.types import DType, Type
-from ckad.trace.bodies.loops import argument
+from ckad.trace.bodies.loops import argument, carry_rows
 from ckad.trace.bodies.written import Around, until_known
 from ckad.trace.memory.context import current, mark_place, open_trace
 from ckad.trace.values.apply import astype
@@ -33,7 +33,8 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
             given = [argument(inner, x) for x in state]
             kept = around.carried(inner)
             with around.found(inner):
-                rows = _new_rows(state, tree, body(trees.unflatten(tree, given)))
+                after = body(trees.unflatten(tree, given))
+                rows = carry_rows(state, tree, after, "the state of ckad.while_loop")
                 made = [fresh(r, scalar=x.scalar) for r, x in zip(rows, state, strict=True)]
                 flag = _flag(cond(trees.unflatten(tree, made)))
             tape = inner.tape([flag, *rows, *(x.row for x in kept)])
@@ -61,22 +62,3 @@ def _flag(condition: Any) -> int:
             "example np.any(x > tol)."
         )
     return value(astype(flag, bool))
-
-
-def _new_rows(init: list[Tracer], tree: trees.Treedef, out: Any) -> list[int]:
-    leaves, out_tree = trees.flatten(out)
-    if out_tree != tree:
-        raise CarryError.here(
-            "the state of ckad.while_loop changes its structure: it starts as "
-            f"{trees.describe(tree)} and the body returns {trees.describe(out_tree)}. "
-            "Return what the body received, updated, in the same order."
-        )
-    new = [lift(x) for x in leaves]
-    for k, (x, y) in enumerate(zip(init, new, strict=True)):
-        if x.type != y.type:
-            raise CarryError.here(
-                f"item {k} of the state of ckad.while_loop changes from {x.type} to {y.type} "
-                "in the body. Start with an array of the shape and dtype that the body "
-                "returns (0.0 instead of 0), or convert with .astype."
-            )
-    return [value(y) for y in new]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ckad.rules.evaluate import evaluate
 from ckad.rules.registry import RULES
 from ckad.tape.builder import BODY_COUNT, Builder
 from ckad.tape.ops import Op
+from ckad.tape.row import Row
 from ckad.tape.tape import Tape
 from ckad.tape.types import TUPLE
 from ckad.trace.memory.context import Given, Trace
@@ -199,16 +200,19 @@ def _computed(trace: Trace, k: int, numbers: _Numbers) -> np.ndarray | None:
     if op is Op.INPUT:
         return _captured(trace, k, numbers)
     values = [numbers.answers[x] for x in operands]
-    if op not in RULES or not type.is_array:
+    if type.is_array and type.size > MOST_ELEMENTS and not numbers.running:
         return None
-    if type.size > MOST_ELEMENTS and not numbers.running:
-        return None
-    evaluator = RULES[op].evaluate
+    return computed(trace.builder.rows[k], values)
+
+
+def computed(row: Row, values: Sequence[Any]) -> np.ndarray | None:
+    """What a row gives for the numbers of its operands; None if that cannot be told."""
+    evaluator = RULES[row.op].evaluate if row.op in RULES and row.type.is_array else None
     if evaluator is None:
         return None
     try:
         with np.errstate(all="ignore"):
-            return np.asarray(evaluator(type, attrs, *values), type.numpy)
+            return np.asarray(evaluator(row.type, row.attrs, *values), row.type.numpy)
     except IndexError:
         return None  # the program itself will say so, if it gets there
 

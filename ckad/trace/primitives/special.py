@@ -16,39 +16,19 @@ from ckad.trace.primitives.elementwise import by_op, constant_like, register
 from ckad.trace.values.apply import apply, astype, broadcast
 from ckad.trace.values.tracer import Tracer, lift
 
+#: Those whose op has their name, and those that have ops of other names.
+_OF_ONE_NAME = """erf erfc erfcx erfinv erfcinv log_ndtr gamma rgamma betaln gammainc gammaincc
+    betainc stdtr stdtrit gammaincinv gammainccinv betaincinv expi exp1 ellipkm1 ellipe
+    ellipkinc ellipeinc log1p expm1"""
 for _function, _op in {
-    scipy.special.erf: Op.ERF,
-    scipy.special.erfc: Op.ERFC,
-    scipy.special.erfcx: Op.ERFCX,
-    scipy.special.erfinv: Op.ERFINV,
-    scipy.special.erfcinv: Op.ERFCINV,
-    scipy.special.log_ndtr: Op.LOG_NDTR,
+    **{getattr(scipy.special, name): Op[name.upper()] for name in _OF_ONE_NAME.split()},
     scipy.special.gammaln: Op.LGAMMA,
-    scipy.special.gamma: Op.GAMMA,
-    scipy.special.rgamma: Op.RGAMMA,
-    scipy.special.betaln: Op.BETALN,
-    scipy.special.gammainc: Op.GAMMAINC,
-    scipy.special.gammaincc: Op.GAMMAINCC,
-    scipy.special.betainc: Op.BETAINC,
-    scipy.special.stdtr: Op.STDTR,
-    scipy.special.stdtrit: Op.STDTRIT,
-    scipy.special.gammaincinv: Op.GAMMAINCINV,
-    scipy.special.gammainccinv: Op.GAMMAINCCINV,
-    scipy.special.betaincinv: Op.BETAINCINV,
-    scipy.special.expi: Op.EXPI,
-    scipy.special.exp1: Op.EXP1,
-    scipy.special.ellipkm1: Op.ELLIPKM1,
-    scipy.special.ellipe: Op.ELLIPE,
-    scipy.special.ellipkinc: Op.ELLIPKINC,
-    scipy.special.ellipeinc: Op.ELLIPEINC,
     scipy.special.jv: Op.BESSEL_J,
     scipy.special.iv: Op.BESSEL_I,
     scipy.special.ive: Op.BESSEL_IE,
     scipy.special.kv: Op.BESSEL_K,
     scipy.special.kve: Op.BESSEL_KE,
     scipy.special.yv: Op.BESSEL_Y,
-    scipy.special.log1p: Op.LOG1P,
-    scipy.special.expm1: Op.EXPM1,
 }.items():
     register(_function, by_op(_op))
 

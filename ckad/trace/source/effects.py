@@ -32,7 +32,7 @@ from ckad.trace.source.text import TracedText, shown
 from ckad.trace.source.values import holds_tracer
 
 #: What a call is given by place and by name.
-Given = tuple[list[Any], dict[str, Any]]
+CallArguments = tuple[list[Any], dict[str, Any]]
 #: Packages of which every call is one: functions, and methods of their objects.
 PACKAGES = DISPLAYS | {"_warnings", "imageio", "time"}
 #: Those of them whose calls depend on what was drawn before.
@@ -123,7 +123,7 @@ def _left_out(name: str) -> Skipped:
 
 def arguments(
     frame: Any, node: ast.Call, callee: Any, by_place: Callable[[], Iterator[Any]]
-) -> Given:
+) -> CallArguments:
     """What a call is given; one that draws need not be given what is not known yet."""
     try:
         args, options = list(by_place()), dict[str, Any]()

@@ -66,19 +66,8 @@ BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.RShift: operator.rshift,
 }
 IN_PLACE: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.iadd,
-    ast.Sub: operator.isub,
-    ast.Mult: operator.imul,
-    ast.Div: operator.itruediv,
-    ast.FloorDiv: operator.ifloordiv,
-    ast.Mod: operator.imod,
-    ast.Pow: operator.ipow,
-    ast.MatMult: operator.imatmul,
-    ast.BitAnd: operator.iand,
-    ast.BitOr: operator.ior,
-    ast.BitXor: operator.ixor,
-    ast.LShift: operator.ilshift,
-    ast.RShift: operator.irshift,
+    node: getattr(operator, f"i{function.__name__.rstrip('_')}")
+    for node, function in BINARY.items()
 }
 UNARY: dict[type, Callable[[Any], Any]] = {
     ast.USub: operator.neg,

@@ -18,7 +18,7 @@ from ckad.trace.dispatch import implements, reject
 from ckad.trace.numpy.scipy.special_ufuncs import floats
 
 #: From k, x and the parameters to a and b of p(k + 1) = a p(k) - b p(k - 1).
-Step = Callable[..., tuple[Any, Any]]
+Recurrence = Callable[..., tuple[Any, Any]]
 
 
 def _jacobi(k: int, x: Any, p: Any, q: Any) -> tuple[Any, Any]:
@@ -30,7 +30,7 @@ def _jacobi(k: int, x: Any, p: Any, q: Any) -> tuple[Any, Any]:
     return a, 2.0 * (k + p) * (k + q) * (n + 2.0) / divisor
 
 
-STEPS: dict[str, Step] = {
+STEPS: dict[str, Recurrence] = {
     "legendre": lambda k, x: ((2 * k + 1) / (k + 1) * x, k / (k + 1)),
     "chebyt": lambda k, x: ((2.0 if k else 1.0) * x, 1.0),
     "chebyu": lambda k, x: (2.0 * x, 1.0),
@@ -45,7 +45,7 @@ STEPS: dict[str, Step] = {
 SHIFTED = {"sh_legendre": "legendre", "sh_chebyt": "chebyt", "sh_chebyu": "chebyu"}
 
 
-def _upwards(step: Step, order: int, x: Any, *about: Any) -> list[Any]:
+def _upwards(step: Recurrence, order: int, x: Any, *about: Any) -> list[Any]:
     """The polynomials of all orders up to this one."""
     found: list[Any] = [np.ones_like(x)]
     for k in range(order):
@@ -72,7 +72,7 @@ def _at(orders: np.ndarray, function: Callable[[int], Any]) -> Any:
     return found
 
 
-def _polynomial(name: str, n: Any, *about: Any, step: Step, shifted: bool) -> Array:
+def _polynomial(name: str, n: Any, *about: Any, step: Recurrence, shifted: bool) -> Array:
     orders = orders_of(n, f"eval_{name}")
     (*more, x), dtype = floats(*about)
     x = 2.0 * x - 1.0 if shifted else x

@@ -5,26 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from ckad.rules.registry import RULES
 from ckad.tape.ops import Op
 from ckad.tape.row import Row
 from ckad.tape.tape import Tape
+from ckad.trace.memory.known import computed
 
 Numbers = Callable[[int], Any]
-
-
-def computed(row: Row, values: list[Any]) -> Any:
-    """What a row gives for the numbers of its operands; None if that cannot be told."""
-    evaluator = RULES[row.op].evaluate if row.op in RULES and row.type.is_array else None
-    if evaluator is None:
-        return None
-    try:
-        with np.errstate(all="ignore"):
-            return np.asarray(evaluator(row.type, row.attrs, *values), row.type.numpy)
-    except IndexError:
-        return None  # the program itself will say so
 
 
 def result_of(branch: Row, bodies: Any, which: int, given: Numbers) -> Any:

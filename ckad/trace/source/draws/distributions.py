@@ -16,7 +16,7 @@ from ckad.trace.source.values import holds_tracer
 from ckad.trace.values.tracer import lift
 
 
-class Distribution(NamedTuple):
+class Sampler(NamedTuple):
     """The shapes of a distribution, the method that draws, and what is made of its numbers."""
 
     shapes: tuple[str, ...]
@@ -25,10 +25,10 @@ class Distribution(NamedTuple):
 
 
 _ONE_NUMBER = {
-    "norm": Distribution((), "standard_normal"),
-    "uniform": Distribution((), "random_sample"),
-    "expon": Distribution((), "standard_exponential"),
-    "lognorm": Distribution(("s",), "standard_normal", lambda z, s: np.exp(s * z)),
+    "norm": Sampler((), "standard_normal"),
+    "uniform": Sampler((), "random_sample"),
+    "expon": Sampler((), "standard_exponential"),
+    "lognorm": Sampler(("s",), "standard_normal", lambda z, s: np.exp(s * z)),
 }
 
 
@@ -71,7 +71,7 @@ def _generator(owner: Any, given: Any) -> Generator:
     return found
 
 
-def _one_by_one(owner: Any, how: Distribution, args: Sequence[Any], options: dict[str, Any]) -> Any:
+def _one_by_one(owner: Any, how: Sampler, args: Sequence[Any], options: dict[str, Any]) -> Any:
     names = (*how.shapes, "loc", "scale", "size", "random_state")
     given = {"loc": 0, "scale": 1} | dict(zip(names, args, strict=False)) | options
     generator = _generator(owner, given.get("random_state"))

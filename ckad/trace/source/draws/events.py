@@ -19,14 +19,14 @@ from ckad.trace.memory.context import Trace
 from ckad.trace.source.draws.generators import Generator
 
 
-class Number(NamedTuple):
+class StepNumber(NamedTuple):
     """A number that is another one at each step: a row of a body."""
 
     trace: Trace
     row: int
 
 
-class Stack:
+class DrawnNumbers:
     """A constant of a trace: the numbers of all steps, once they are known."""
 
     def __init__(self, trace: Trace, steps: tuple[int, ...], one: np.ndarray) -> None:
@@ -80,8 +80,8 @@ class Draw(NamedTuple):
     args: tuple[Any, ...]
     options: dict[str, Any]
     place: Source
-    stack: Stack | None = None  # of the numbers; a seed gives none
-    row: Number | None = None  # where a step reads them
+    stack: DrawnNumbers | None = None  # of the numbers; a seed gives none
+    row: StepNumber | None = None  # where a step reads them
 
 
 class Stepped(NamedTuple):
@@ -105,7 +105,7 @@ class Loop(NamedTuple):
 class Sides(NamedTuple):
     """A branch, and what is drawn on its sides."""
 
-    predicate: Number
+    predicate: StepNumber
     traces: Sequence[Trace]
     events: Sequence[Sequence[Any]]
 

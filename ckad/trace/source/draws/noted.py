@@ -12,7 +12,7 @@ from ckad.errors import UnrecordableError
 from ckad.place import user_place
 from ckad.trace.memory.context import Trace, current
 from ckad.trace.memory.storage import Storage
-from ckad.trace.source.draws.events import Draw, Loop, Number, Sides, Stack
+from ckad.trace.source.draws.events import Draw, DrawnNumbers, Loop, Sides, StepNumber
 from ckad.trace.source.draws.generators import Generator, restoring
 from ckad.trace.source.draws.replay import Replay, UndecidedDraw
 from ckad.trace.source.draws.streams import Stream, begin, stream_of, streamed
@@ -90,12 +90,12 @@ def _noted(bodies: Sequence[Region], draw: Draw) -> Any:
     items = _numbers(one, draw)
     loops = [body for body in bodies if body.index is not None]
     assert bodies[0].trace is not None
-    stack = Stack(bodies[0].trace.parent, tuple(x.steps for x in loops), concrete(items))
+    stack = DrawnNumbers(bodies[0].trace.parent, tuple(x.steps for x in loops), concrete(items))
     shown: Any = Tracer(Storage(stack.trace, stack.row))
     if loops:
         shown = shown[tuple(body.index for body in loops)]
     row = value(shown)
-    inner.draws.append(draw._replace(stack=stack, row=Number(current(), row)))
+    inner.draws.append(draw._replace(stack=stack, row=StepNumber(current(), row)))
     return _as_drawn(row, one)
 
 
@@ -148,9 +148,9 @@ def _sample(draw: Draw) -> Any:
 def _with_bounds(args: Sequence[Any]) -> list[Any]:
     """Arguments with any bounds of integers in place of those that a step computes."""
     low, high, *rest = [*args, None] if len(args) > 1 else [0, *args, None]
-    if type(high) is Number:
-        high = (0 if type(low) is Number else low) + (1 << 30)
-    if type(low) is Number:
+    if type(high) is StepNumber:
+        high = (0 if type(low) is StepNumber else low) + (1 << 30)
+    if type(low) is StepNumber:
         low = high - 1
     return [low, high, *rest[:-1]] if len(args) > 1 else [high] if args else []
 
@@ -161,7 +161,7 @@ def note_sides(predicate: Tracer, sides: Sequence[tuple[Trace, Region]]) -> None
     if not any(events):
         return
     outer = region()
-    number = Number(current(), value(predicate))
+    number = StepNumber(current(), value(predicate))
     found = Sides(number, [trace for trace, _ in sides], events)
     if outer is None:
         _let_stream(UndecidedDraw([found]))

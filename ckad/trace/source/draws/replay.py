@@ -12,14 +12,15 @@ from ckad.place import at_place
 from ckad.tape.control import COUNTED, WHILE
 from ckad.tape.ops import Op
 from ckad.trace.memory.context import Trace
-from ckad.trace.source.draws.computed import computed, result_of
+from ckad.trace.memory.known import computed
+from ckad.trace.source.draws.computed import result_of
 from ckad.trace.source.draws.events import (
     Draw,
+    DrawnNumbers,
     Event,
     Loop,
-    Number,
     Sides,
-    Stack,
+    StepNumber,
     Stepped,
     first_draw,
     generators_of,
@@ -29,7 +30,7 @@ from ckad.trace.source.names.frame import undone_on_failure
 from ckad.trace.values.tracer import concrete
 
 
-class Unknown(Exception):
+class NotConstant(Exception):
     """A number depends on an argument of the transformed function."""
 
 
@@ -48,7 +49,7 @@ class Replay:
         self.counts: dict[Hashable, int] = {}  # steps of loops
         self.restore: dict[int, Any] = {}  # by generators
         self.path: list[int] = []
-        self.stacks: dict[int, Stack] = {}  # what was drawn for, by identity
+        self.stacks: dict[int, DrawnNumbers] = {}  # what was drawn for, by identity
 
     def run(self, event: Event) -> None:
         """Make all draws; the generators are then as the program leaves them."""
@@ -92,7 +93,7 @@ class Replay:
         try:
             args = [self._argument(x) for x in draw.args]
             options = {name: self._argument(x) for name, x in draw.options.items()}
-        except Unknown:
+        except NotConstant:
             raise UndecidedDraw([draw]) from None
         drawn = getattr(draw.generator, draw.name)(*args, **options)
         if draw.stack is not None and draw.row is not None:
@@ -102,7 +103,7 @@ class Replay:
             self.numbers.setdefault(draw.row.trace, {})[draw.row.row] = numbers
 
     def _argument(self, x: Any) -> Any:
-        return self.number(x.trace, x.row).item() if isinstance(x, Number) else x
+        return self.number(x.trace, x.row).item() if isinstance(x, StepNumber) else x
 
     def _keep(self, generator: Generator) -> None:
         if id(generator) not in self.restore:
@@ -132,7 +133,7 @@ class Replay:
             return k < body.steps
         try:
             number = self.number(body.trace, body.carried[0][0])
-        except Unknown:
+        except NotConstant:
             raise UndecidedDraw([loop]) from None
         return bool(number) if body.guard == WHILE else k < int(number)
 
@@ -151,7 +152,7 @@ class Replay:
     def _sides(self, sides: Sides) -> None:
         try:
             verdict = bool(self.number(*sides.predicate))
-        except Unknown:
+        except NotConstant:
             raise UndecidedDraw([sides]) from None
         which = 0 if verdict else 1
         self._enter(sides.traces[which], {})
@@ -161,7 +162,7 @@ class Replay:
     # --- numbers --------------------------------------------------------------------------------
 
     def number(self, trace: Trace, row: int) -> Any:
-        """The number of a row in the present step; Unknown if it is not computed from constants."""
+        """The number of a row in the present step; NotConstant if arguments decide it."""
         numbers = self.numbers.setdefault(trace, {})
         pending = [row]
         while pending:
@@ -177,7 +178,7 @@ class Replay:
                 )
                 numbers[k] = None if unknown else self._computed(trace, k)
             if numbers[k] is None:
-                raise Unknown
+                raise NotConstant
             pending.pop()
         return numbers[row]
 
@@ -199,7 +200,7 @@ class Replay:
     def _known(self, trace: Trace, row: int) -> Any:
         try:
             return self.number(trace, row)
-        except Unknown:
+        except NotConstant:
             return None
 
     def _input(self, trace: Trace, row: int) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from ckad.errors import UnrecordableError
 from ckad.trace.arrays import stopping
 from ckad.trace.memory.context import current
-from ckad.trace.source.draws.events import Number
+from ckad.trace.source.draws.events import StepNumber
 from ckad.trace.source.draws.generators import Generator
 from ckad.trace.source.draws.noted import draw, has_place
 from ckad.trace.source.memory.sharing import picked_memory
@@ -132,7 +132,7 @@ def _bound(name: str, x: Any) -> Any:
         return x
     if x.shape or x.dtype.kind not in "iub":
         raise _refused(name)
-    return Number(current(), value(localise(x)))
+    return StepNumber(current(), value(localise(x)))
 
 
 def _from_standard(

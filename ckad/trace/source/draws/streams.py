@@ -23,7 +23,7 @@ from ckad.rules.routines.draws import (
 )
 from ckad.rules.routines.singles import law_of, of_one
 from ckad.trace import arrays
-from ckad.trace.source.draws.events import Draw, Number
+from ckad.trace.source.draws.events import Draw, StepNumber
 from ckad.trace.source.draws.generators import Generator, restoring
 from ckad.trace.source.names.frame import Apart, ledger, ledgers, region
 from ckad.trace.source.outside.watch import watch
@@ -114,7 +114,7 @@ def _single(stream: Stream, law: tuple[int, Any, Any], dtype: np.dtype) -> Any:
 
 
 def _operand(x: Any) -> Any:
-    return fresh(x.row) if isinstance(x, Number) else x
+    return fresh(x.row) if isinstance(x, StepNumber) else x
 
 
 def leave() -> Iterator[Any]:

@@ -169,11 +169,8 @@ def contents(owner: Any) -> Contents:
 def said(key: Key) -> str:
     """What a message calls a name, or the items of a container."""
     frame, name = key
-    return (
-        f"what a {type(frame.owner).__name__} holds"
-        if isinstance(frame, Contents)
-        else f"the variable {name!r}"
-    )
+    is_owned = isinstance(frame, Contents)
+    return f"what a {type(frame.owner).__name__} holds" if is_owned else f"the variable {name!r}"
 
 
 def changed_contents() -> Iterator[Contents]:
@@ -232,6 +229,14 @@ def rows_of(owner: Any) -> Rows | None:
     if type(owner) is not dict or id(owner) not in ledger().contents:
         return None
     return found if type(found := contents(owner).in_buffers) is Rows else None
+
+
+def holding(new: Any, stack: Stack) -> Any:
+    """A new list with the items of a stack."""
+    found = contents(made(new))
+    found.has_changed = True
+    found.names[ITEMS] = stack
+    return new
 
 
 def is_in_buffers(owner: Any) -> bool:

@@ -39,7 +39,7 @@ GUESS = 64
 ASSUMED, ASSUMED_BYTES = 1 << 13, 1 << 25
 
 
-class Step(NamedTuple):
+class Lengthening(NamedTuple):
     """How an array in what a name is bound to changes: the axis that grows, and by how much."""
 
     path: tuple[int, ...]  # where it is in tuples
@@ -53,7 +53,7 @@ class Growing(BaseException):
 
     is_needed = False
 
-    def __init__(self, key: Key, step: Step, error: BaseException) -> None:
+    def __init__(self, key: Key, step: Lengthening, error: BaseException) -> None:
         self.key, self.step, self.error = key, step, error
 
     @property
@@ -77,7 +77,7 @@ class Filled(Stacked):
         super().__init__(owner, error, kind, is_needed=False)
 
 
-def steps_of(before: Any, end: Any, path: tuple[int, ...] = ()) -> Iterator[Step]:
+def steps_of(before: Any, end: Any, path: tuple[int, ...] = ()) -> Iterator[Lengthening]:
     """The arrays that are longer at the end of a step, and of the same shape otherwise."""
     if isinstance(before, tuple):
         if isinstance(end, tuple) and type(end) is type(before) and len(end) == len(before):
@@ -86,7 +86,7 @@ def steps_of(before: Any, end: Any, path: tuple[int, ...] = ()) -> Iterator[Step
         return
     grows = _growth(before, end)
     if grows is not None:
-        yield Step(path, *grows)
+        yield Lengthening(path, *grows)
 
 
 def _growth(before: Any, end: Any) -> tuple[int, int, Slot] | None:
@@ -131,7 +131,7 @@ def check_outgrown(before: Any, end: Any) -> None:
             raise Outgrown(grown.buffer)
 
 
-def not_followed(key: Key, step: Step) -> CkadError:
+def not_followed(key: Key, step: Lengthening) -> CkadError:
     name, before = said(key).removeprefix("the variable "), step.slot.type
     shape = list(before.shape)
     shape[step.axis] += step.rows

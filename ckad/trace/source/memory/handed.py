@@ -10,16 +10,15 @@ from typing import Any
 
 from ckad import trees
 from ckad.trace.source.memory.contents import (
-    ITEMS,
     Contents,
     bodies_around,
-    contents,
+    holding,
     read,
     stack_of,
 )
 from ckad.trace.source.memory.rows.kinds import Kind
-from ckad.trace.source.memory.rows.stacks import Layout, Stack
-from ckad.trace.source.names.frame import Frame, made
+from ckad.trace.source.memory.rows.stacks import RowLayout, Stack
+from ckad.trace.source.names.frame import Frame
 from ckad.trace.values.tracer import Number, fresh, value
 
 #: Lists in lists are looked into to this depth.
@@ -37,9 +36,7 @@ class Handed:
     def as_list(self) -> list[Any]:
         """A list of its own of these items."""
         buffers = [fresh(value(x), scalar=False) for x in self.arrays]
-        found: list[Any] = made([])
-        contents(found).has_changed = True
-        contents(found).names[ITEMS] = Stack(Layout(self.kind, buffers), 0, self.count)
+        found: list[Any] = holding([], Stack(RowLayout(self.kind, buffers), 0, self.count))
         return found
 
 

@@ -36,7 +36,7 @@ from ckad.trace.source.memory.growing import (
 from ckad.trace.source.memory.keyed import Keyed, build
 from ckad.trace.source.memory.rows.kinds import Kind, kind_of_all
 from ckad.trace.source.memory.rows.numbered import Rows, empty, joined, span_of
-from ckad.trace.source.memory.rows.stacks import Layout, Stack, shelve, stacked
+from ckad.trace.source.memory.rows.stacks import RowLayout, Stack, shelve, stacked
 from ckad.trace.source.names.frame import Key, Region, Unclear, depth_of, region
 from ckad.trace.source.names.region import Growth
 
@@ -134,7 +134,7 @@ class House(ContainerHouse):
             rows = [x[before.first : before.first + before.count] for x in rows]
         buffers = joined([rows, empty(kind, max(space, 1))])
         shelve([x.storage.root for x in old.buffers], [x.storage.root for x in buffers])
-        layout = Layout(kind, buffers, self.is_ring)
+        layout = RowLayout(kind, buffers, self.is_ring)
         layout.identity = old.identity
         if self.is_ring:
             layout.capacity = buffers[0].shape[0]

@@ -26,9 +26,9 @@ from ckad.trace.source.memory.contents import (
 )
 from ckad.trace.source.memory.rows.kinds import Kind, kind_of, kind_of_all
 from ckad.trace.source.memory.rows.numbered import (
-    Key,
     Rows,
     Several,
+    StepKey,
     extended,
     key_of,
     rows_for,
@@ -55,9 +55,9 @@ class Stored:
     """What one body has put into a dict so far, and what it looks up."""
 
     def __init__(self) -> None:
-        self.keys: list[Key | Several] = []
-        self.open: dict[Key, Any] = {}  # items of this step that are not in their rows yet
-        self.wanted: list[tuple[Key, int, set[int]]] = []  # after how many of ``keys``
+        self.keys: list[StepKey | Several] = []
+        self.open: dict[StepKey, Any] = {}  # items of this step that are not in their rows yet
+        self.wanted: list[tuple[StepKey, int, set[int]]] = []  # after how many of ``keys``
 
 
 def _stored(inner: Region, owner: Any) -> Stored:
@@ -72,7 +72,7 @@ def _no_key() -> UnrecordableError:
 # --- into and out of buffers ----------------------------------------------------------------------
 
 
-def _want(owner: Any, new: Any, key: Key) -> None:
+def _want(owner: Any, new: Any, key: StepKey) -> None:
     """Have a dict kept as rows, with space for a key; nothing if that cannot be."""
     if type(owner) is not dict or is_unhoused(owner) or not bodies_around(owner):
         return
@@ -146,7 +146,7 @@ def item(owner: Any, index: Any) -> Any:
     return read_row(rows.stack, rows.place(key))
 
 
-def _close(owner: Any, rows: Rows, around: Sequence[Region], key: Key) -> None:
+def _close(owner: Any, rows: Rows, around: Sequence[Region], key: StepKey) -> None:
     """Have the item of a key in its row before it is looked up or changed."""
     for inner in around:
         opened = _stored(inner, owner).open
@@ -156,7 +156,7 @@ def _close(owner: Any, rows: Rows, around: Sequence[Region], key: Key) -> None:
             rows.write(other, opened.pop(other))
 
 
-def _check(owner: Any, rows: Rows, around: Sequence[Region], key: Key) -> None:
+def _check(owner: Any, rows: Rows, around: Sequence[Region], key: StepKey) -> None:
     """See to it that a key is there in each step."""
     known = set(rows.keys)
     for inner in reversed(around):
@@ -176,7 +176,7 @@ def _check(owner: Any, rows: Rows, around: Sequence[Region], key: Key) -> None:
     raise _no_key()
 
 
-def _is_there(wanted: tuple[Key, int, set[int]], keys: Sequence[Key | Several]) -> bool:
+def _is_there(wanted: tuple[StepKey, int, set[int]], keys: Sequence[StepKey | Several]) -> bool:
     key, before, known = wanted
     numbers = key.numbers()
     found = np.isin(numbers, list(known))
@@ -242,14 +242,14 @@ def store(owner: Any, index: Any, new: Any) -> bool:
     return False
 
 
-def _has_space(owner: Any, rows: Rows, around: Sequence[Region], key: Key, new: Any) -> bool:
+def _has_space(owner: Any, rows: Rows, around: Sequence[Region], key: StepKey, new: Any) -> bool:
     kind = kind_of(new)
     if kind is None or not rows.kind.holds(kind) or all(id(owner) not in x.housed for x in around):
         return False
     return set(key.numbers().tolist()) <= set(rows.span)
 
 
-def _put(owner: Any, rows: Rows, around: Sequence[Region], key: Key, new: Any) -> None:
+def _put(owner: Any, rows: Rows, around: Sequence[Region], key: StepKey, new: Any) -> None:
     if any(True for _ in containers(new)):
         raise _no_key()
     stored = _stored(around[0], owner)
@@ -297,10 +297,10 @@ def _set(found: Contents, rows: Rows) -> None:
     found.names[ITEMS] = rows
 
 
-def _in_order(keys: Sequence[Key | Several], steps: int) -> Iterator[int]:
+def _in_order(keys: Sequence[StepKey | Several], steps: int) -> Iterator[int]:
     for k in range(steps):
         for one in keys:
-            if isinstance(one, Key):
+            if isinstance(one, StepKey):
                 yield one.factor * k + one.const
             elif not k:
                 yield from one.keys

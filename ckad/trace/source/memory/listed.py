@@ -18,6 +18,7 @@ from ckad.trace.source.memory.contents import (
     bodies_around,
     changes_length,
     contents,
+    holding,
     is_unhoused,
     read,
     rows_of,
@@ -27,8 +28,8 @@ from ckad.trace.source.memory.object_arrays import check_item
 from ckad.trace.source.memory.rows import by_items
 from ckad.trace.source.memory.rows.gaps import close_gap, open_gap
 from ckad.trace.source.memory.rows.kinds import Kind, kind_of
-from ckad.trace.source.memory.rows.stacks import Layout, Stack
-from ckad.trace.source.memory.twins import check_alone, containers, noted_row, popped_row, read_row
+from ckad.trace.source.memory.rows.stacks import RowLayout, Stack
+from ckad.trace.source.memory.twins import check_alone, containers, noted_row, read_row
 from ckad.trace.source.names.absence import OrNone, as_told, given
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import made, region
@@ -105,7 +106,7 @@ def _part(owner: Any, stack: Stack, index: slice) -> Any:
         places = [plus(span.start, span.step * k) for k in range(span.length)]
         return made(_like(owner, [read_row(stack, k) for k in places]))
     if span.step == -1:
-        return _holding(type(owner)(), stack.turned(span.start, span.length))
+        return holding(type(owner)(), stack.turned(span.start, span.length))
     return _made(owner, stack.moved(stack.row(span.start), span.length))
 
 
@@ -122,15 +123,8 @@ def _made(owner: Any, stack: Stack) -> Any:
     """A new list of what a stack holds now."""
     old = stack.layout
     buffers = [fresh(value(x), scalar=False) for x in old.buffers]
-    layout = Layout(old.kind, buffers, old.is_ring, None)
-    return _holding(type(owner)(), Stack(layout, stack.first, stack.count))
-
-
-def _holding(new: Any, stack: Stack) -> Any:
-    """A new list with the items of a stack."""
-    contents(made(new)).has_changed = True
-    contents(new).names[ITEMS] = stack
-    return new
+    layout = RowLayout(old.kind, buffers, old.is_ring, None)
+    return holding(type(owner)(), Stack(layout, stack.first, stack.count))
 
 
 def of_values(owner: Any) -> Any:
@@ -142,7 +136,7 @@ def of_values(owner: Any) -> Any:
     held = [fresh(value(x), scalar=False) for x in old.buffers[:-1]]
     given(OrNone(held, np.all(stack.leaves()[-1])))
     kind = Kind(old.kind.tree.children()[0], old.kind.slots[:-1], old.kind.options[:-1])
-    return _holding([], Stack(Layout(kind, held, old.is_ring), stack.first, stack.count))
+    return holding([], Stack(RowLayout(kind, held, old.is_ring), stack.first, stack.count))
 
 
 def array(owner: Any) -> Any:
@@ -267,7 +261,7 @@ def append_left(owner: Any, new: Any) -> None:
 def pop(owner: Any, index: Any = -1) -> Any:
     check_alone(owner)
     stack = stack_in(owner)
-    found = popped_row(stack, stack.place(index))
+    found = read_row(stack, stack.place(index), is_out=True)
     if not bodies_around(owner) and stack.is_known:
         read(owner)
         if type(owner) is list:

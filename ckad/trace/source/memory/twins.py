@@ -202,19 +202,11 @@ def noted_row(item: Any, stack: Stack) -> Any:
     return item
 
 
-def read_row(stack: Stack, place: Number) -> Any:
-    """The item at a place of a list in buffers."""
+def read_row(stack: Stack, place: Number, is_out: bool = False) -> Any:
+    """The item at a place of a list in buffers; ``is_out`` of one that is taken out of it."""
     item = stack.read(place)
     for k, (x,) in enumerate(containers(item)):
-        ledger().rows[id(x)] = Row(x, stack, place, k)
-    return item
-
-
-def popped_row(stack: Stack, place: Number) -> Any:
-    """The item at a place of a list in buffers, which is taken out of it."""
-    item = stack.read(place)
-    for k, (x,) in enumerate(containers(item)):
-        ledger().rows[id(x)] = Row(x, stack, place, k, is_out=True)
+        ledger().rows[id(x)] = Row(x, stack, place, k, is_out)
     return item
 
 

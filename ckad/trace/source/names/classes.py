@@ -44,10 +44,7 @@ def _found(kind: type, name: str) -> Any:
     """What a class of the user has by a name, not bound to an object; None for other classes."""
     if watched := watch():
         watched.on_class(kind, name)
-    for base in kind.__mro__:
-        if name in base.__dict__:
-            return None if is_library(base.__module__) else base.__dict__[name]
-    return None
+    return None if (found := users(kind, name)) is ABSENT else found
 
 
 Method = FunctionType | Closure

@@ -14,7 +14,7 @@ from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import cast
 
-Function = ast.FunctionDef | ast.Lambda
+FunctionNode = ast.FunctionDef | ast.Lambda
 #: Statements and expressions that are left to Python: their functions are not read.
 _LEFT = (
     ast.AsyncFunctionDef,
@@ -32,7 +32,7 @@ ITEM = "an item of yield from"
 class Definition:
     """A function as it is written: its tree, and what can be told from it."""
 
-    node: Function
+    node: FunctionNode
     file: str
     name: str
     locals: frozenset[str]
@@ -77,7 +77,7 @@ def walk(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def define(node: Function, file: str, parts: list[ast.AST] | None = None) -> Definition:
+def define(node: FunctionNode, file: str, parts: list[ast.AST] | None = None) -> Definition:
     """The definition of a function from its tree, of which ``parts`` are the nodes."""
     name = node.name if isinstance(node, ast.FunctionDef) else "<lambda>"
     body = node.body if isinstance(node, ast.FunctionDef) else [node.body]
@@ -308,7 +308,7 @@ def _part(code: CodeType, lines: list[str]) -> ast.Module | None:
     return tree
 
 
-def _candidates(tree: ast.Module, code: CodeType) -> Iterator[Function]:
+def _candidates(tree: ast.Module, code: CodeType) -> Iterator[FunctionNode]:
     for node in _functions_by_name(tree).get(code.co_name, ()):
         if isinstance(node, ast.Lambda):
             if _spans(node, code):
@@ -318,8 +318,8 @@ def _candidates(tree: ast.Module, code: CodeType) -> Iterator[Function]:
 
 
 @lru_cache(maxsize=256)
-def _functions_by_name(tree: ast.Module) -> dict[str, list[Function]]:
-    found: dict[str, list[Function]] = {}
+def _functions_by_name(tree: ast.Module) -> dict[str, list[FunctionNode]]:
+    found: dict[str, list[FunctionNode]] = {}
     for node in walk(tree):
         if isinstance(node, ast.FunctionDef):
             found.setdefault(node.name, []).append(node)

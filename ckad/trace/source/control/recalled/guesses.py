@@ -26,7 +26,7 @@ from ckad.trace.source.control.carried.kinds import Carried
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.control.recalled import buffers, sight
 from ckad.trace.source.control.recalled.buffers import Buffers
-from ckad.trace.source.control.recalled.sight import Path, Root
+from ckad.trace.source.control.recalled.sight import NamePath, Root
 from ckad.trace.source.control.recalled.widened import are_floats
 from ckad.trace.source.memory.contents import Contents
 from ckad.trace.source.memory.objects import Attributes
@@ -67,13 +67,13 @@ class Guess(NamedTuple):
     Of what starts as another type, and of memory that no name shows, only the order is known.
     """
 
-    carried: tuple[tuple[Path, str, trees.Treedef | None, tuple[Start, ...] | None], ...]
+    carried: tuple[tuple[NamePath, str, trees.Treedef | None, tuple[Start, ...] | None], ...]
     written: tuple[Root | None, ...]
-    lists: tuple[Path, ...]
+    lists: tuple[NamePath, ...]
     signals: bool
     met: tuple[Met, ...]
-    whole: tuple[Path, ...]
-    buffers: tuple[tuple[Path, Buffers], ...]
+    whole: tuple[NamePath, ...]
+    buffers: tuple[tuple[NamePath, Buffers], ...]
     needs_more: bool  # whether there were other buffers
 
 
@@ -214,7 +214,7 @@ def is_least(body: Body) -> bool:
 
 def _described(frame: Frame, body: Body) -> Guess | None:
     found = body.loop
-    paths: dict[int, Path] = {}
+    paths: dict[int, NamePath] = {}
     roots: dict[int, Root] = {}
     is_memory_met = found.written or any(origin.roots for origin in found.origins.values())
     for path, owner, names in sight.in_sight(frame):

@@ -18,9 +18,9 @@ from ckad.trace.values.part import Part
 from ckad.trace.values.short import Short
 
 #: A frame by its number among those in sight, and names that lead to an object from there.
-Path = tuple[Any, ...]
+NamePath = tuple[Any, ...]
 #: Where memory lies: the path to what has the name, and the number of an array that it shows.
-Root = tuple[Path, str, int]
+Root = tuple[NamePath, str, int]
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
 #: Containers and objects are looked into to this depth, containers of more items not at all.
 DEEPEST, MOST_ITEMS = 4, 16
@@ -37,10 +37,10 @@ def frames_of(frame: Frame) -> list[Frame]:
     return frames
 
 
-def in_sight(frame: Frame) -> Iterator[tuple[Path, Any, Mapping[Any, Any]]]:
+def in_sight(frame: Frame) -> Iterator[tuple[NamePath, Any, Mapping[Any, Any]]]:
     """The frames, and what their names hold of containers and of objects that were met."""
     met, seen = ledger().objects.keys(), set()
-    left: deque[tuple[Path, Any]] = deque(((k,), x) for k, x in enumerate(frames_of(frame)))
+    left: deque[tuple[NamePath, Any]] = deque(((k,), x) for k, x in enumerate(frames_of(frame)))
     while left:
         path, owner = left.popleft()
         if id(owner) in seen:
@@ -63,7 +63,7 @@ def parts_of(owner: Any) -> Mapping[Any, Any]:
     return dict(owner if type(owner) in MAPPINGS else attributes(owner))
 
 
-def found_at(frames: list[Frame], path: Path) -> Any:
+def found_at(frames: list[Frame], path: NamePath) -> Any:
     """What lies there, None if nothing."""
     first, *keys = path
     owner: Any = frames[first] if first < len(frames) else None
@@ -79,7 +79,7 @@ def frame_of(owner: Any, name: str) -> Frame | None:
     return contents(owner) if type(owner) in CONTAINERS else attributes_of(owner, name)
 
 
-def memory_at(frames: list[Frame], path: Path, name: str, k: int) -> Storage | None:
+def memory_at(frames: list[Frame], path: NamePath, name: str, k: int) -> Storage | None:
     owner = found_at(frames, path)
     roots = list(memory_of(parts_of(owner).get(name)))
     return roots[k] if k < len(roots) else None

@@ -69,7 +69,7 @@ class Items:
 
     def backwards(self) -> Items:
         last = self.length - 1
-        return Once([self], self.length, lambda k: self.item(number(last - k)))
+        return SinglePass([self], self.length, lambda k: self.item(number(last - k)))
 
     def begin(self) -> None:
         """They are run over now."""
@@ -95,7 +95,7 @@ class _InBuffers(Items):
             )
 
 
-class Once(Items):
+class SinglePass(Items):
     """What Python runs over once: ``zip``, ``enumerate``, ``reversed`` of some sequences."""
 
     def __init__(self, parts: Sequence[Items], length: Any, item: Callable[[Any], Any]) -> None:
@@ -241,7 +241,7 @@ def _enumerate(iterable: Any, start: Any = 0) -> Any:
     found = items_of(iterable)
     if found is None:
         return builtins.enumerate(iterable, start)
-    return Once(
+    return SinglePass(
         [found],
         found.length,
         lambda k: (number(k if _is(start, 0) else k + start), found.item(k)),
@@ -261,7 +261,9 @@ def _zip(*iterables: Any, strict: bool = False) -> Any:
     lengths = [x.length for x in sequences]
     if strict:
         _check_equal(lengths)
-    return Once(sequences, reduce(_least, lengths), lambda k: tuple(x.item(k) for x in sequences))
+    return SinglePass(
+        sequences, reduce(_least, lengths), lambda k: tuple(x.item(k) for x in sequences)
+    )
 
 
 def _least(x: Any, y: Any) -> Any:
@@ -338,7 +340,7 @@ def _zip_with_endless(iterables: Sequence[Any], strict: bool) -> Any:
 
     pairs = builtins.zip(iterables, found, strict=True)
     makers = [given.by_number() if x is None else x.item for given, x in pairs]
-    return Once(
+    return SinglePass(
         sequences, min(x.length for x in sequences), lambda k: tuple([item(k) for item in makers])
     )
 

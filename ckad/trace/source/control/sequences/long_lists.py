@@ -17,7 +17,7 @@ from ckad.errors import UnrecordableError
 from ckad.tape.types import DType
 from ckad.trace import dispatch
 from ckad.trace.memory.context import current
-from ckad.trace.source.control.sequences.iteration import Items, Once, number, of_known
+from ckad.trace.source.control.sequences.iteration import Items, SinglePass, number, of_known
 from ckad.trace.source.control.sequences.picking import item as picked_item
 from ckad.trace.source.control.sequences.picking import leaf_of
 from ckad.trace.source.control.sequences.several import lists_behind
@@ -168,7 +168,7 @@ def _product(*iterables: Any, repeat: Any = 1) -> Any:
             k = number(k // len(pool))
         return _item_of(pools[0], k), *reversed(found)
 
-    return Once([], length, item)
+    return SinglePass([], length, item)
 
 
 def _is_of_known(x: Any) -> bool:

@@ -17,10 +17,10 @@ from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.values import are_numbers, asks_traced, weakened
 from ckad.trace.values.tracer import Tracer, lift
 
-Key = Callable[[Any], Any]
+KeyFunction = Callable[[Any], Any]
 
 
-def ordered(items: Any, key: Key, reverse: bool) -> list[Any]:
+def ordered(items: Any, key: KeyFunction, reverse: bool) -> list[Any]:
     """``sorted(items, key=key, reverse=reverse)``: items of equal keys stay in their order."""
     if isinstance(items, Tracer):
         check_ordered(items)
@@ -38,7 +38,7 @@ def ordered(items: Any, key: Key, reverse: bool) -> list[Any]:
     return picked(items, [order[k] for k in range(len(items))])
 
 
-def extreme(items: Sequence[Any], key: Key, is_max: bool) -> Any:
+def extreme(items: Sequence[Any], key: KeyFunction, is_max: bool) -> Any:
     """``max(items, key=key)`` or ``min``: the first of the best."""
     keys = [key(x) for x in items]
     if not asks_traced(keys) or len(items) < 2:

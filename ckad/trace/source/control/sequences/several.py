@@ -29,6 +29,7 @@ from ckad.trace.source.memory.contents import (
     ITEMS,
     Stacked,
     contents,
+    holding,
     is_unclear,
     is_unhoused,
     length_unknown,
@@ -37,7 +38,7 @@ from ckad.trace.source.memory.contents import (
 from ckad.trace.source.memory.growing import Filled
 from ckad.trace.source.memory.rows.kinds import Kind, kind_of, kind_of_all, kind_of_numbers
 from ckad.trace.source.memory.rows.numbered import empty, joined
-from ckad.trace.source.memory.rows.stacks import Layout, Stack, stacked
+from ckad.trace.source.memory.rows.stacks import RowLayout, Stack, stacked
 from ckad.trace.source.memory.twins import check_alone, one_of_several
 from ckad.trace.source.names.frame import MISSING, Frame, depth_of, enclosing, made, region
 from ckad.trace.source.outside.kinds import SEQUENCES
@@ -279,10 +280,7 @@ def _copy(choice: Choice, lists: list[Any]) -> Any:
     table = [np.stack(buffers) for buffers in zip(*(x.layout.buffers for x in stacks), strict=True)]
     buffers = [fresh(value(x[number]), scalar=False) for x in table]
     count: Any = np.stack([lift(x.count) for x in stacks])[number]
-    new = made([])
-    contents(new).has_changed = True
-    contents(new).names[ITEMS] = Stack(Layout(stacks[0].layout.kind, buffers), 0, count)
-    return new
+    return holding([], Stack(RowLayout(stacks[0].layout.kind, buffers), 0, count))
 
 
 def _stacks(lists: Sequence[Any]) -> list[Stack]:
@@ -308,7 +306,7 @@ def _stack(stack: Stack | None, items: Any, kind: Kind, size: int) -> Stack:
     if not missing:
         return stack
     padded = joined([stack.layout.buffers, empty(kind, missing)])
-    return Stack(Layout(kind, padded), 0, stack.count)
+    return Stack(RowLayout(kind, padded), 0, stack.count)
 
 
 def _differ() -> UnrecordableError:

@@ -14,7 +14,7 @@ from ckad.trace.integers.affine import form_of
 from ckad.trace.integers.spans import number, plus
 from ckad.trace.memory.context import current
 from ckad.trace.source.memory.rows.kinds import Kind
-from ckad.trace.source.memory.rows.stacks import Layout, Stack, shelve, stacked
+from ckad.trace.source.memory.rows.stacks import RowLayout, Stack, shelve, stacked
 from ckad.trace.source.names.frame import Region, enclosing
 from ckad.trace.values.tracer import Number, Tracer, fresh, value
 
@@ -34,7 +34,7 @@ def entries_of(keys: Iterable[Any], values: Iterable[Any]) -> Entries:
 trees.register(Entries, lambda x: (tuple(x), x.keys), entries_of)
 
 
-class Key(NamedTuple):
+class StepKey(NamedTuple):
     """``factor`` times the number of a loop's step plus ``const``; a known number without loop."""
 
     loop: Region | None
@@ -46,7 +46,7 @@ class Key(NamedTuple):
         count = 1 if self.loop is None else steps_of(self.loop)
         return self.factor * np.arange(count) + self.const
 
-    def differs(self, other: Key) -> bool:
+    def differs(self, other: StepKey) -> bool:
         """Whether both are never one in the same steps."""
         if self.loop is other.loop and self.factor == other.factor:
             return self.const != other.const
@@ -65,22 +65,22 @@ def steps_of(loop: Region) -> int:
     return found[1] if found is not None else 0
 
 
-def key_of(index: Any) -> Key | None:
+def key_of(index: Any) -> StepKey | None:
     """A key that follows from the number of one loop's step, or is known; None for others."""
     if isinstance(index, (int, np.integer)) and not isinstance(index, bool):
-        return Key(None, 0, int(index))
+        return StepKey(None, 0, int(index))
     if not isinstance(index, Tracer) or index.size != 1 or index.dtype.kind != "i":
         return None
     form = form_of(number(index))
     if not form.terms:
-        return Key(None, 0, form.const)
+        return StepKey(None, 0, form.const)
     if len(form.terms) > 1:
         return None
     ((atom, factor),) = form.terms
     for inner in enclosing():
         at = inner.index
         if at is not None and atom == (at.storage.trace, at.storage.row) and steps_of(inner):
-            return Key(inner, factor, form.const)
+            return StepKey(inner, factor, form.const)
     return None
 
 
@@ -105,7 +105,7 @@ class Rows:
     def with_keys(self, keys: Sequence[int]) -> Rows:
         return Rows(self.stack, keys, self.low, self.step)
 
-    def place(self, key: Key) -> Number:
+    def place(self, key: StepKey) -> Number:
         first = (key.const - self.low) // self.step
         if key.loop is None:
             return first
@@ -113,7 +113,7 @@ class Rows:
         at: Any = key.loop.index if factor == 1 else np.multiply(key.loop.index, factor)
         return plus(at, first)
 
-    def write(self, key: Key, item: Any) -> None:
+    def write(self, key: StepKey, item: Any) -> None:
         self.stack.shelve(item)
         self.stack.write(self.place(key), item)
 
@@ -144,7 +144,9 @@ def rows_for(items: dict[int, Any], kind: Kind, span: range) -> Rows:
             parts.append(empty(kind, len(run)))
         else:
             parts.append(stacked([items[key] for key in run], kind, len(run)).layout.buffers)
-    made = Rows(Stack(Layout(kind, joined(parts)), 0, len(span)), list(items), span[0], span.step)
+    made = Rows(
+        Stack(RowLayout(kind, joined(parts)), 0, len(span)), list(items), span[0], span.step
+    )
     for item in items.values():
         made.stack.shelve(item)
     return made
@@ -157,7 +159,7 @@ def extended(before: Rows, kind: Kind, span: range) -> Rows:
     parts = [empty(kind, ends[0]), old.buffers, empty(kind, ends[1])]
     buffers = joined([x for x, n in zip(parts, (ends[0], 1, ends[1]), strict=True) if n])
     shelve([x.storage.root for x in old.buffers], [x.storage.root for x in buffers])
-    return Rows(Stack(Layout(kind, buffers), 0, len(span)), before.keys, span[0], step)
+    return Rows(Stack(RowLayout(kind, buffers), 0, len(span)), before.keys, span[0], step)
 
 
 def empty(kind: Kind, count: int) -> list[Tracer]:

@@ -46,7 +46,7 @@ class Identity:
         self.are_told = False  # whether that was asked
 
 
-class Layout:
+class RowLayout:
     """Where the items of one list lie, and which of its numbers change from step to step."""
 
     __slots__ = (
@@ -70,19 +70,19 @@ class Layout:
         self.varies: set[str] = set()
         self.identity = Identity()
 
-    def with_buffers(self, buffers: Sequence[Tracer], is_ring: bool = False) -> Layout:
+    def with_buffers(self, buffers: Sequence[Tracer], is_ring: bool = False) -> RowLayout:
         """The same rows in other buffers, without an end."""
-        return self._like(Layout(self.kind, buffers, is_ring))
+        return self._like(RowLayout(self.kind, buffers, is_ring))
 
-    def of_kind(self, kind: Kind) -> Layout:
+    def of_kind(self, kind: Kind) -> RowLayout:
         """The same buffers for items that are others of known objects, too."""
-        return self._like(Layout(kind, self.buffers, self.is_ring, self.maxlen))
+        return self._like(RowLayout(kind, self.buffers, self.is_ring, self.maxlen))
 
-    def alone(self) -> Layout:
+    def alone(self) -> RowLayout:
         """The same where nothing changes its numbers any more."""
         return self.of_kind(self.kind)
 
-    def _like(self, new: Layout) -> Layout:
+    def _like(self, new: RowLayout) -> RowLayout:
         new.identity = self.identity
         return new
 
@@ -97,7 +97,7 @@ class Stack:
 
     __slots__ = ("count", "first", "layout")
 
-    def __init__(self, layout: Layout, first: Number, count: Number) -> None:
+    def __init__(self, layout: RowLayout, first: Number, count: Number) -> None:
         self.layout = layout
         self.first, self.count = as_python_int(first), as_python_int(count)
 
@@ -211,7 +211,7 @@ class Stack:
             before, first = [self._from_first(x) for x in before], 0
         buffers = [fresh(value(np.copy(x[::-1])), scalar=False) for x in before]
         row = minus(old.capacity - 1, plus(first, place))
-        return Stack(Layout(old.kind, buffers), row, count)
+        return Stack(RowLayout(old.kind, buffers), row, count)
 
     def _in_order(self, buffer: Tracer) -> Any:
         first, count, size = self.first, self.count, self.layout.capacity
@@ -342,7 +342,7 @@ def stacked(
     for k, slot in enumerate(kind.slots):
         rows = [row_of(slot, leaves[k]) for leaves in flat]
         buffers.append(_buffer(rows, slot, capacity))
-    made = Stack(Layout(kind, buffers, is_ring, maxlen), 0, len(items))
+    made = Stack(RowLayout(kind, buffers, is_ring, maxlen), 0, len(items))
     made.layout.identity.are_distinct = len({*map(id, items)}) == len(items)
     for item in items:
         made.shelve(item)
@@ -363,13 +363,13 @@ def _buffer(rows: Sequence[int], slot: Slot, capacity: int) -> Tracer:
 def with_rows(items: Sequence[Any], kind: Kind, rows: Tracer) -> Stack:
     """Items of a kind of one array each, then the rows of an array as further ones."""
     if not items:
-        layout = Layout(kind, [rows])
+        layout = RowLayout(kind, [rows])
         layout.is_own = True
         return Stack(layout, 0, rows.shape[0])
     (slot,) = kind.slots
     before = [fresh(slot.row(item), scalar=False) for item in items]
     buffer = np.concatenate([np.stack(before), astype(rows, slot.type.numpy)])
-    made = Stack(Layout(kind, [fresh(value(buffer), scalar=False)]), 0, buffer.shape[0])
+    made = Stack(RowLayout(kind, [fresh(value(buffer), scalar=False)]), 0, buffer.shape[0])
     for item in items:
         made.shelve(item)
     shelve([x.root for x in may_be(rows.storage)], [made.layout.buffers[0].storage.root])
