@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Hashable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -66,11 +66,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 
-class _Call(threading.local):
-    """The call of a transformed function that is under way."""
+#: Whether a call may begin anew, and what stopped its first run.
+_IDLE: tuple[bool, Exception | None] = False, None
+_FIRST: tuple[bool, Exception | None] = True, None
 
-    may_begin_anew = False
-    stopped: Exception | None = None  # what stopped its first run
+
+class _Call(threading.local):
+    """The call of a transformed function that is under way: one value, which every call sets."""
+
+    state = _IDLE
 
 
 _call = _Call()
@@ -104,53 +108,75 @@ def met_by_handlers(entry: F) -> F:
     once more, too."""
 
     @wraps(entry)
-    def by_solutions(*args: Any, **options: Any) -> Any:
-        if _call.may_begin_anew or _call.stopped is not None or is_tracing():
+    def begun(*args: Any, **options: Any) -> Any:
+        if _call.state is not _IDLE or is_tracing():
             return entry(*args, **options)
+        before = spectra.assume((True, False))
+        _call.state = _FIRST
         try:
-            return by_spectra(*args, **options)
+            return entry(*args, **options)
+        except (_Anew, _Complex, _Unsolved) as found:
+            stop = found.with_traceback(None)
+        finally:
+            _call.state = _IDLE
+            spectra.assume(before)
+        return _begun_anew(partial(entry, *args, **options), stop)
+
+    return begun  # type: ignore[return-value]
+
+
+def _begun_anew(entry: Callable[[], T], stop: BaseException) -> T:
+    """The call once more, in another way where its first run was stopped by ``stop``."""
+    met = [stop]
+
+    def by_solutions() -> T:
+        try:
+            return by_spectra()
         except _Unsolved as found:
             error = found.error
         try:
             with solutions.deriving_by_steps():
-                return by_spectra(*args, **options)
+                return by_spectra()
         except CkadError:
             raise error from None
 
-    def by_spectra(*args: Any, **options: Any) -> Any:
+    def by_spectra() -> T:
         try:
             with spectra.assuming(real=True):
-                return called(*args, **options)
+                return called()
         except _Complex as found:
             error = found.error
         try:
             with spectra.assuming(real=False):
-                return called(*args, **options)
+                return called()
         except CkadError:
             if error is None:
                 raise
         raise error
 
-    def called(*args: Any, **options: Any) -> Any:
-        _call.may_begin_anew = True
+    def called() -> T:
+        _call.state = _FIRST
         try:
-            return entry(*args, **options)
+            if met:
+                raise met.pop()  # what the first run has met
+            return entry()
         except _Anew as found:
-            _call.stopped = found.error
+            error = found.error
         finally:
-            _call.may_begin_anew = False
+            _call.state = _IDLE
+        _call.state = False, error
         try:
-            return entry(*args, **options)
+            return entry()
         finally:
-            _call.stopped = None
+            _call.state = _IDLE
 
-    return by_solutions  # type: ignore[return-value]
+    return by_solutions()
 
 
 def run(recorded: Recorded, once: Callable[[], T]) -> T:
     """Run what was recorded; a handler that may meet what stops it begins the call anew."""
-    before = _call.may_begin_anew, _call.stopped
-    _call.may_begin_anew, _call.stopped = False, None  # functions that it calls may call others
+    before = _call.state
+    _call.state = _IDLE  # functions that it calls may call others
     try:
         return once()
     except ComplexSpectrumError:
@@ -166,19 +192,22 @@ def run(recorded: Recorded, once: Callable[[], T]) -> T:
             raise _Anew(error) from None
         raise
     finally:
-        _call.may_begin_anew, _call.stopped = before
+        _call.state = before
 
 
 def key_of(key: Hashable) -> Hashable:
     """A key of a call's recording; where the one for all numbers was stopped, of another beside it,
     so that a result does not depend on the calls before."""
-    key = key if spectra.are_assumed_real() else ("complex spectra", key)
-    key = ("by steps", key) if solutions.by_steps() else key
+    if not spectra.are_assumed_real():
+        key = "complex spectra", key
+    if solutions.by_steps():
+        key = "by steps", key
     return key if _stopped() is None else ("as it runs", key)
 
 
 def _stopped() -> Exception | None:
-    return None if is_tracing() else _call.stopped
+    stopped = _call.state[1]
+    return None if stopped is None or is_tracing() else stopped
 
 
 def recorded(
@@ -229,7 +258,7 @@ def recorded(
 
 
 def _try_complex(error: Exception) -> None:
-    if _call.may_begin_anew and spectra.made_a_difference():
+    if _call.state[0] and spectra.made_a_difference():
         raise _Complex(error) from None
 
 

@@ -7,11 +7,14 @@ tell. Every thread has its own answer.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class _Assumed(threading.local):
-    real = False
-    asked = False  # whether a recording has met eigenvalues meanwhile
+    #: That they are real; that a recording has met eigenvalues meanwhile. One value, since every
+    #: call of a gradient sets it and puts it back.
+    answer = False, False
 
 
 _assumed = _Assumed()
@@ -19,28 +22,33 @@ _assumed = _Assumed()
 
 def assumed_real() -> bool:
     """Asked by a recording that has met eigenvalues."""
-    _assumed.asked = True
-    return _assumed.real
+    real = _assumed.answer[0]
+    _assumed.answer = real, True
+    return real
 
 
 def are_assumed_real() -> bool:
-    return _assumed.real
+    return _assumed.answer[0]
 
 
 def made_a_difference() -> bool:
     """Whether what was recorded would be another program if they were complex."""
-    return _assumed.real and _assumed.asked
+    return all(_assumed.answer)
 
 
-class assuming:
-    """They are recorded so; a class, since every call of a gradient is in one."""
+def assume(answer: tuple[bool, bool]) -> tuple[bool, bool]:
+    """Let this thread assume something else: whether they are real, and whether a recording has
+    met any. What it has assumed so far."""
+    before = _assumed.answer
+    _assumed.answer = answer
+    return before
 
-    def __init__(self, real: bool) -> None:
-        self.real = real
 
-    def __enter__(self) -> None:
-        self.before = _assumed.real, _assumed.asked
-        _assumed.real, _assumed.asked = self.real, False
-
-    def __exit__(self, *error: object) -> None:
-        _assumed.real, _assumed.asked = self.before
+@contextmanager
+def assuming(real: bool) -> Iterator[None]:
+    """They are recorded so."""
+    before = assume((real, False))
+    try:
+        yield
+    finally:
+        assume(before)
