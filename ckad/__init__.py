@@ -11,47 +11,50 @@
 import importlib
 from typing import Any
 
-from ckad import errors, schedules, testing
-from ckad.checkpoint.budget import Budget
-from ckad.checkpoint.plan import Plan
-from ckad.errors import CkadError
-from ckad.loops.progress import Front, Progress
-from ckad.stencils import stencil
-from ckad.tape.tape import Tape
-from ckad.transforms import (
-    adjoint,
-    cfunc,
-    checkpoint,
-    clear_caches,
-    cond,
-    custom_jvp,
-    custom_vjp,
-    debug,
-    explain,
-    fori_loop,
-    gauss_newton,
-    grad,
-    hessian,
-    hvp,
-    jacfwd,
-    jacobian,
-    jacrev,
-    jit,
-    jvp,
-    linear_operator,
-    linearize,
-    plan,
-    primitive,
-    scan,
-    sparsity,
-    stop_gradient,
-    tangent,
-    trace,
-    value_and_grad,
-    vjp,
-    vmap,
-    while_loop,
-)
+from ckad.collection import rare_collection
+
+with rare_collection():  # what an import makes is kept, none of it garbage
+    from ckad import errors, schedules, testing
+    from ckad.checkpoint.budget import Budget
+    from ckad.checkpoint.plan import Plan
+    from ckad.errors import CkadError
+    from ckad.loops.progress import Front, Progress
+    from ckad.stencils import stencil
+    from ckad.tape.tape import Tape
+    from ckad.transforms import (
+        adjoint,
+        cfunc,
+        checkpoint,
+        clear_caches,
+        cond,
+        custom_jvp,
+        custom_vjp,
+        debug,
+        explain,
+        fori_loop,
+        gauss_newton,
+        grad,
+        hessian,
+        hvp,
+        jacfwd,
+        jacobian,
+        jacrev,
+        jit,
+        jvp,
+        linear_operator,
+        linearize,
+        plan,
+        primitive,
+        scan,
+        sparsity,
+        stop_gradient,
+        tangent,
+        trace,
+        value_and_grad,
+        vjp,
+        vmap,
+        while_loop,
+    )
 
 __version__ = "0.1.0"
 

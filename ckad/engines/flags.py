@@ -65,6 +65,10 @@ def watching() -> Iterator[Watch]:
         _local.watch = before
 
 
+def is_watching() -> bool:
+    return _local.watch is not None
+
+
 def begin() -> None:
     """What follows is watched."""
     if _local.watch is not None:

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.linalg import LinAlgError
 
-from ckad.checkpoint.plan import Plan
+from ckad.checkpoint.plan import OnDisk, Plan
 from ckad.checkpoint.schedules.schedule import MAX_STEPS
 from ckad.engines import arena
 from ckad.engines.actions import Bare, BegunWith, Feed, Slots, TooManySteps
@@ -298,8 +298,12 @@ class Compiled:
                     busy = seconds if run.waits else thread_time() - busy
                     self._least, self._looks = min(busy, self._least or busy), self._looks + 1
                 self._shown = None
-                self._note(run)
-                self._keep_pace(run, seconds)
+                longest = self.loaded.longest
+                self._made = dict(longest) if longest else longest
+                if run.lengths:
+                    self._note(run)
+                if run.plan.disk is not None:
+                    self._keep_pace(run, run.plan.disk, seconds)
                 return results
 
     def _plan_again(self) -> None:
@@ -310,9 +314,6 @@ class Compiled:
 
     def _note(self, run: Run) -> None:
         """Let the next run expect what this one has needed, if it was much less, or more."""
-        self._made = dict(self.loaded.longest)
-        if not run.lengths:
-            return
         longest = self.loaded.longest
         self._ran, self._shown = {name: longest.get(name, 0) for name in run.lengths}, None
         if run.plan.peak_bytes < WORTH:
@@ -327,12 +328,11 @@ class Compiled:
             with suppress(BudgetError, ScheduleError):
                 self._plan_again()
 
-    def _keep_pace(self, run: Run, seconds: float) -> None:
+    def _keep_pace(self, run: Run, said: OnDisk, seconds: float) -> None:
         """Where the disk is weighed against steps that could not be timed, let the next run know
         what they have taken, if a plan takes no longer than a run, and little of its memory."""
         plan = run.plan
-        said = plan.disk
-        if said is None or not said.computing or plan.seconds is not None:
+        if not said.computing or plan.seconds is not None:
             return
         if plan.budget is not None and plan.budget < ROOM:
             return

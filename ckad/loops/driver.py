@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -103,8 +103,12 @@ class Options:
 
     @property
     def key(self) -> tuple[object, ...]:
-        made_of = self.memory, self.schedule, self.engine, self.check_finite, self.threads
-        return *made_of, self.resumed_from
+        left = self.resumed_from
+        return self._made_of if left is None else (*self._made_of, left)
+
+    @cached_property
+    def _made_of(self) -> tuple[object, ...]:
+        return self.memory, self.schedule, self.engine, self.check_finite, self.threads
 
 
 def fits_still(plan: Plan) -> bool:

@@ -105,6 +105,10 @@ class Tape:
         return tuple(self.rows[k].type for k in self.inputs.tolist())
 
     @cached_property
+    def input_dtypes(self) -> tuple[np.dtype, ...]:
+        return tuple(t.numpy for t in self.input_types)
+
+    @cached_property
     def output_types(self) -> tuple[Type, ...]:
         return tuple(self.rows[k].type for k in self.outputs.tolist())
 

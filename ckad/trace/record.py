@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import CoroutineType
 from typing import Any, NamedTuple
 
@@ -53,6 +54,7 @@ class Arguments(NamedTuple):
     traced: list[int]  # positions of the array leaves
     spans: list[range]  # leaf positions of each argument
     own_trees: list[trees.Treedef]  # structure of each argument
+    flat: bool  # whether every argument is one leaf
 
     @property
     def arrays(self) -> list[Any]:
@@ -61,9 +63,8 @@ class Arguments(NamedTuple):
 
     def like(self, args: Sequence[Any]) -> Arguments:
         """``args`` taken apart, which have the structure of these and leaves of the same kinds."""
-        flat = len(args) == self.treedef.num_leaves == self.treedef.num_nodes - 1
-        leaves = list(args) if flat else trees.flatten(tuple(args))[0]
-        return Arguments(leaves, *self[1:])
+        leaves = [*args] if self.flat else trees.flatten(tuple(args))[0]
+        return Arguments._make((leaves, *self[1:]))
 
     def rebuild(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         leaves = list(self.leaves)
@@ -110,7 +111,8 @@ def take_apart(args: Sequence[Any]) -> Arguments:
     for k in traced:
         if not isinstance(leaves[k], Tracer):
             leaves[k] = _keep_kind(leaves[k])
-    return Arguments(leaves, treedef, traced, spans, own_trees)
+    flat = len(args) == treedef.num_leaves == treedef.num_nodes - 1
+    return Arguments(leaves, treedef, traced, spans, own_trees, flat)
 
 
 def is_traced(leaf: Any) -> bool:
@@ -138,11 +140,17 @@ class Recording:
     as_made: bool  # whether it holds only for arguments as the enclosing trace has made them
     is_guarded: bool  # whether a handler of the program may meet what stops a run
 
-    def holds_for(self, arrays: Sequence[Any]) -> bool:
+    @cached_property
+    def gives_leaf(self) -> bool:
+        """Whether the result is one leaf, and nothing around it."""
+        return bool(self.out_tree.num_nodes == self.out_tree.num_leaves == 1)
+
+    def holds_for(self, arguments: Arguments) -> bool:
         """Whether the function would be recorded alike for these arguments."""
-        return not self.held or all(
-            np.asarray(arrays[k]).tobytes() == x.tobytes() for k, x in self.held.items()
-        )
+        if not self.held:
+            return True
+        arrays = arguments.arrays
+        return all(np.asarray(arrays[k]).tobytes() == x.tobytes() for k, x in self.held.items())
 
 
 def record(

@@ -12,7 +12,7 @@ import math
 import threading
 import warnings
 from collections.abc import Callable, Hashable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -71,11 +71,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 
-class _Call(threading.local):
-    """The call of a transformed function that is under way."""
+#: Whether a call may begin anew, and what stopped its first run.
+_IDLE: tuple[bool, Exception | None] = False, None
+_FIRST: tuple[bool, Exception | None] = True, None
 
-    may_begin_anew = False
-    stopped: Exception | None = None  # what stopped its first run
+
+class _Call(threading.local):
+    """The call of a transformed function that is under way: one value, which every call sets."""
+
+    state = _IDLE
 
 
 _call = _Call()
@@ -107,43 +111,64 @@ def met_by_handlers(entry: F) -> F:
     once more, too."""
 
     @wraps(entry)
-    def assuming(*args: Any, **options: Any) -> Any:
-        if _call.may_begin_anew or _call.stopped is not None or is_tracing():
+    def begun(*args: Any, **options: Any) -> Any:
+        if _call.state is not _IDLE or is_tracing():
             return entry(*args, **options)
-        real, by_steps, error = True, False, None
-        while True:
-            try:
-                with assumed.assuming(real, by_steps):
-                    return called(*args, **options)
-            except _Unsolved as found:
-                real, by_steps, error = True, True, found.error
-            except _Complex as found:
-                real, error = False, error or found.error
-            except CkadError:
-                if error is None:
-                    raise
-                raise error from None
-
-    def called(*args: Any, **options: Any) -> Any:
-        _call.may_begin_anew = True
+        before = assumed.assume(assumed.FIRST)
+        _call.state = _FIRST
         try:
             return entry(*args, **options)
+        except _Again as found:
+            stop = found.with_traceback(None)
+        finally:
+            _call.state = _IDLE
+            assumed.assume(before)
+        return _begun_anew(partial(entry, *args, **options), stop)
+
+    return begun  # type: ignore[return-value]
+
+
+def _begun_anew(entry: Callable[[], T], stop: _Again) -> T:
+    """The call once more, in another way: ``stop`` is what its first run has met."""
+    met = [stop]
+
+    def called() -> T:
+        _call.state = _FIRST
+        try:
+            if met:
+                raise met.pop()
+            return entry()
         except _Anew as found:
-            _call.stopped = found.error
+            stopped = found.error
         finally:
-            _call.may_begin_anew = False
+            _call.state = _IDLE
+        _call.state = False, stopped
         try:
-            return entry(*args, **options)
+            return entry()
         finally:
-            _call.stopped = None
+            _call.state = _IDLE
 
-    return assuming  # type: ignore[return-value]
+    real, by_steps, error = True, False, None
+    while True:
+        before = assumed.assume((real, by_steps, False))
+        try:
+            return called()
+        except _Unsolved as found:
+            real, by_steps, error = True, True, found.error
+        except _Complex as found:
+            real, error = False, error or found.error
+        except CkadError:
+            if error is None:
+                raise
+            raise error from None
+        finally:
+            assumed.assume(before)
 
 
 def run(recorded: Recorded, once: Callable[[], T]) -> T:
     """Run what was recorded; a handler that may meet what stops it begins the call anew."""
-    before = _call.may_begin_anew, _call.stopped
-    _call.may_begin_anew, _call.stopped = False, None  # functions that it calls may call others
+    before = _call.state
+    _call.state = _IDLE  # functions that it calls may call others
     try:
         return once()
     except ComplexSpectrumError:
@@ -159,19 +184,22 @@ def run(recorded: Recorded, once: Callable[[], T]) -> T:
             raise _Anew(error) from None
         raise
     finally:
-        _call.may_begin_anew, _call.stopped = before
+        _call.state = before
 
 
 def key_of(key: Hashable) -> Hashable:
     """A key of a call's recording; where the one for all numbers was stopped, of another beside it,
     so that a result does not depend on the calls before."""
-    key = key if assumed.real_spectra() else ("complex spectra", key)
-    key = ("by steps", key) if assumed.by_steps() else key
+    if not assumed.real_spectra():
+        key = "complex spectra", key
+    if assumed.by_steps():
+        key = "by steps", key
     return key if _stopped() is None else ("as it runs", key)
 
 
 def _stopped() -> Exception | None:
-    return None if is_tracing() else _call.stopped
+    stopped = _call.state[1]
+    return None if stopped is None or is_tracing() else stopped
 
 
 def recorded(
@@ -244,7 +272,7 @@ def _ways(given: Arguments, before: Recorded | None) -> Sequence[tuple[Given, Mo
 
 
 def _try_complex(error: Exception) -> None:
-    if _call.may_begin_anew and assumed.made_a_difference():
+    if _call.state[0] and assumed.made_a_difference():
         raise _Complex(error) from None
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -65,6 +65,7 @@ class Call:
     """A function with the arguments of one call."""
 
     _check: Callable[[], None] | None = None
+    _options: Options | None = None
 
     def __init__(
         self,
@@ -84,7 +85,7 @@ class Call:
             key = why
         if known is not None:
             self.arguments: Arguments = known.form.like(args)
-        if known is None or not known.recording.holds_for(self.arguments.arrays):
+        if known is None or not known.recording.holds_for(self.arguments):
             self.arguments = take_apart(args)
             known = self._recorded(kwargs, key, known)
         self.recording: Recording = known.recording
@@ -111,14 +112,22 @@ class Call:
         if self.recording.as_made:
             raise BatchError("what is recorded as it runs is so for one member")
 
-    @cached_property
+    @property
     def options(self) -> Options:
         """The options with the engine that runs the tape."""
         asked = self._asked
-        resolve = partial(resolved, self.tape, asked, 1 if self._known.refusal is None else 0)
-        # a function to be called may be another one each time
-        again = isinstance(asked.progress, bool)
-        return self.once(("options", asked), resolve) if again else resolve()
+        if self._options is None and isinstance(asked.progress, bool):
+            self._options = self._derived.get(("options", asked))
+        if self._options is None:
+            members = 1 if self._known.refusal is None else 0
+            self._options = resolved(self.tape, asked, members)
+            if isinstance(asked.progress, bool):  # a function may be another one each time
+                self._derived["options", asked] = self._options
+        return self._options
+
+    @options.setter
+    def options(self, options: Options) -> None:
+        self._options = options
 
     @property
     def name(self) -> str:
@@ -193,7 +202,7 @@ class Call:
             captured = self.recording.captured
             operands = [*(value(x) for x in arrays), *captured, *(value(x) for x in extra)]
             return list(inline(pipeline.inlined().run(tape), operands))
-        inputs = _as_inputs(tape, [*arrays, *extra])
+        inputs = _as_inputs(tape, [*arrays, *extra] if extra else arrays)
         try:
             program = compiled(tape, self.options)
             return attempts.run(self._known, partial(run, program, inputs, self.options.progress))
@@ -219,9 +228,9 @@ class Call:
 
     def results(self, leaves: Sequence[Any]) -> Any:
         """The function's result from the tape's outputs: its structure, scalars as scalars."""
-        tree = self.recording.out_tree
-        shown = finished(leaves, self.recording.out_scalars)
-        return shown[0] if tree.num_nodes == tree.num_leaves == 1 else trees.unflatten(tree, shown)
+        recording = self.recording
+        shown = finished(leaves, recording.out_scalars)
+        return shown[0] if recording.gives_leaf else trees.unflatten(recording.out_tree, shown)
 
 
 def _is_marked(tape: Tape) -> bool:
@@ -230,7 +239,7 @@ def _is_marked(tape: Tape) -> bool:
 
 
 def _as_inputs(tape: Tape, arrays: Sequence[Any]) -> list[np.ndarray]:
-    return [np.asarray(x, t.numpy) for x, t in zip(arrays, tape.input_types, strict=True)]
+    return [np.asarray(x, kind) for x, kind in zip(arrays, tape.input_dtypes, strict=True)]
 
 
 def located(error: CheckpointError) -> CheckpointError:
@@ -328,9 +337,10 @@ def _compile(tape: Tape, options: Options) -> Compiled:
 def remember(cache: OrderedDict[Any, T], key: Any, make: Callable[[], T]) -> T:
     """``cache[key]``, made if it is not there; the least recently used entries go."""
     with _lock:
-        if key in cache:
+        found = cache.get(key)
+        if found is not None:
             cache.move_to_end(key)
-            return cache[key]
+            return found
     made = make()
     with _lock:
         cache[key] = made

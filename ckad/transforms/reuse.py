@@ -157,6 +157,8 @@ def key_of(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Has
 
 def _own(function: Any) -> Hashable:
     """What a function is known by."""
+    if type(function) is FunctionType:
+        return function
     if isinstance(function, Transformed):
         try:
             hash(function.asked)
@@ -168,10 +170,11 @@ def _own(function: Any) -> Hashable:
 
 def _is_users(function: Any) -> bool:
     """Whether a function is one of the user's, or an object of a class of the user."""
-    while isinstance(function, (Transformed, functools.partial)):
-        function = function.fun if isinstance(function, Transformed) else function.func
-    if type(function) is MethodType:
-        function = function.__func__
+    if type(function) is not FunctionType:
+        while isinstance(function, (Transformed, functools.partial)):
+            function = function.fun if isinstance(function, Transformed) else function.func
+        if type(function) is MethodType:
+            function = function.__func__
     if type(function) is FunctionType:  # rows recorded in ckad's code name the place of its caller
         return not function.__code__.co_filename.startswith(_OWN)
     return not is_library(type(function).__module__) and not isinstance(function, type)

@@ -1099,3 +1099,18 @@ def test_a_function_whose_signature_was_read_is_changed(recordings, monkeypatch)
     assert ckad.grad(f)(1.0) == 5.0
     monkeypatch.setattr(of_two, "__wrapped__", lambda x, y=7.0: x, raising=False)
     assert ckad.grad(f)(1.0) == 7.0
+
+
+def test_a_call_of_a_small_gradient_makes_few_calls():
+    """Of Python's functions, on the way to machine code and back: they are what it costs."""
+    gradient = ckad.value_and_grad(lambda x, y, z: x * y + np.sin(z), (0, 1, 2), engine="native")
+    for _ in range(2):
+        value, _ = gradient(0.3, 0.7, 1.1)
+    made = []
+    sys.setprofile(lambda frame, event, arg: made.append(event))
+    try:
+        again = gradient(0.3, 0.7, 1.1)
+    finally:
+        sys.setprofile(None)
+    assert again[0] == value
+    assert made.count("call") + made.count("c_call") <= 130

@@ -10,44 +10,44 @@ from __future__ import annotations
 
 import threading
 
+#: Of a call at first: eigenvalues are real, iterations have converged, no eigenvalues are met yet.
+FIRST = True, False, False
+Answers = tuple[bool, bool, bool]
+
 
 class _Assumed(threading.local):
-    real_spectra = False
-    by_steps = False  # iterations are derived by their steps
-    asked = False  # whether a recording has met eigenvalues meanwhile
+    #: Whether eigenvalues are real, whether iterations are derived by their steps, and whether a
+    #: recording has met eigenvalues meanwhile. One value: every call of a gradient sets it and
+    #: puts it back.
+    answers: Answers = False, False, False
 
 
 _assumed = _Assumed()
 
 
 def by_steps() -> bool:
-    return _assumed.by_steps
+    return _assumed.answers[1]
 
 
 def real_spectra() -> bool:
-    return _assumed.real_spectra
+    return _assumed.answers[0]
 
 
 def asked_real_spectra() -> bool:
     """The same for a recording that has met eigenvalues."""
-    _assumed.asked = True
-    return _assumed.real_spectra
+    real, steps, _ = _assumed.answers
+    _assumed.answers = real, steps, True
+    return real
 
 
 def made_a_difference() -> bool:
     """Whether what was recorded would be another program if eigenvalues were complex."""
-    return _assumed.real_spectra and _assumed.asked
+    real, _, asked = _assumed.answers
+    return real and asked
 
 
-class assuming:
-    """What is recorded in here assumes that; a class, since every call of a gradient is in one."""
-
-    def __init__(self, real_spectra: bool, by_steps: bool) -> None:
-        self.wanted = real_spectra, by_steps, False
-
-    def __enter__(self) -> None:
-        self.before = _assumed.real_spectra, _assumed.by_steps, _assumed.asked
-        _assumed.real_spectra, _assumed.by_steps, _assumed.asked = self.wanted
-
-    def __exit__(self, *error: object) -> None:
-        _assumed.real_spectra, _assumed.by_steps, _assumed.asked = self.before
+def assume(answers: Answers) -> Answers:
+    """Let this thread assume something else; what it has assumed so far."""
+    before = _assumed.answers
+    _assumed.answers = answers
+    return before

@@ -114,6 +114,8 @@ class Guard:
                 return False
             if not (all(map(is_, found, items)) or all(map(is_same, found, items))):
                 return False
+        if not self.arrays:  # as it mostly is, and a generator takes a part of a small call
+            return True
         return all(contents(array) == before for array, before in self.arrays)
 
     def repeat(self) -> None:
