@@ -8,6 +8,7 @@ known.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise, permutations, product
 from typing import Any, NamedTuple, Protocol, TypeGuard, TypeVar
 
@@ -105,19 +106,19 @@ def plain_layout(xs: Sequence[Any], result: Any) -> Any:
 
 def contiguity(x: Laid) -> bool | None:
     """Whether NumPy's array is C-contiguous; None if that cannot be known."""
-    return _agreed(x, lambda array: array.flags.c_contiguous)
+    return _agreed(x, _is_contiguous)
 
 
 def is_view(x: Laid, shape: Sequence[int]) -> bool | None:
     """Whether NumPy's reshape of ``x`` is a view of it; None if that cannot be known."""
-    return _agreed(x, lambda array: _can_reshape(array, shape))
+    return _agreed(x, _can_reshape, tuple(shape))
 
 
 def strides(x: Laid) -> tuple[int, ...] | None:
     """How many elements lie between neighbours along each axis; None if that cannot be known."""
     if any(isinstance(view, PartView) and view.whole % view.part for view in x.path):
         return None
-    return _agreed(x, lambda array: tuple(s // array.itemsize for s in array.strides))
+    return _agreed(x, _steps)
 
 
 def offset(x: Laid) -> int | None:
@@ -131,27 +132,65 @@ def offset(x: Laid) -> int | None:
     return (seen.ctypes.data - memory.ctypes.data) // memory.itemsize
 
 
-def _agreed(x: Laid, question: Callable[[np.ndarray], T]) -> T | None:
+def _agreed(x: Laid, question: Callable[..., T], *about: Any) -> T | None:
+    storage, path = x.storage, x.path
+    known = storage.type.shape, storage.plain, storage.dense
+    if not is_static(path):
+        return _answer(*known, path, question, about)
+    found: T | None = _answered(*known, path, tuple(map(type, path)), question, about)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _answered(
+    shape: tuple[int, ...],
+    plain: bool,
+    dense: bool,
+    path: Path,
+    kinds: tuple[type, ...],  # views of two kinds may be equal as tuples
+    question: Callable[..., Any],
+    about: tuple[Any, ...],
+) -> Any:
+    return _answer(shape, plain, dense, path, question, about)
+
+
+def _answer(
+    shape: tuple[int, ...],
+    plain: bool,
+    dense: bool,
+    path: Path,
+    question: Callable[..., T],
+    about: tuple[Any, ...],
+) -> T | None:
     try:
-        answers = {question(array) for array in _possible_layouts(x)}
+        answers = {question(x, *about) for x in _possible_layouts(shape, plain, dense, path)}
     except ValueError:  # ``x.flat`` of what lies in another order: an iterator, and no view
         return None
     return answers.pop() if len(answers) == 1 else None
 
 
-def _possible_layouts(x: Laid) -> Iterator[np.ndarray]:
-    """Arrays with the strides that ``x`` may have, its axes in any order and with any gaps."""
-    shape = x.storage.type.shape
-    orders = [tuple(range(len(shape)))] if x.storage.plain else permutations(range(len(shape)))
-    steps = list(product((1,) if x.storage.dense else (1, 2), repeat=len(shape)))
+def _possible_layouts(
+    shape: tuple[int, ...], plain: bool, dense: bool, path: Path
+) -> Iterator[np.ndarray]:
+    """Arrays with the strides that a view may have, its axes in any order and with any gaps."""
+    orders = [tuple(range(len(shape)))] if plain else permutations(range(len(shape)))
+    steps = list(product((1,) if dense else (1, 2), repeat=len(shape)))
     for order, step in product(orders, steps):
         whole = [shape[k] * s for k, s in zip(order, step, strict=True)]
         part = SliceView((*(0 for _ in step), *step), tuple(shape[k] for k in order))
         turn = TransposeView(tuple(int(k) for k in np.argsort(order)))
-        yield shadow(whole, (part, turn, *x.path))
+        yield shadow(whole, (part, turn, *path))
 
 
-def _can_reshape(array: np.ndarray, shape: Sequence[int]) -> bool:
+def _is_contiguous(array: np.ndarray) -> bool:
+    return array.flags.c_contiguous
+
+
+def _steps(array: np.ndarray) -> tuple[int, ...]:
+    return tuple(s // array.itemsize for s in array.strides)
+
+
+def _can_reshape(array: np.ndarray, shape: tuple[int, ...]) -> bool:
     try:
         array.reshape(shape, copy=False)
     except ValueError:

@@ -67,6 +67,7 @@ class StagedLoop:
         is_known = self.found.is_known(self.place, self.around)
         first = self.around.recalls and not is_known
         self.order = guesses.recall(self.place, frame, self.found, self.around, first)
+        self.known = self.order and self.order.guess  # as long as nothing else is found
         if self.order is not None:
             self.likely = list(self.found.carried)
         elif is_known:
@@ -96,6 +97,7 @@ class StagedLoop:
             try:
                 return self._round()
             except (Again, Uncounted) as found:
+                self.known = None
                 if type(found) is Mistaken:
                     self._start_over()
             except Exception as error:
@@ -120,7 +122,8 @@ class StagedLoop:
         self.around.known_loops[self.steps.node] = None
         self.found.housing.leave()
         self.found = self.found.anew()
-        self.order, self.likely, self.guessed, self.wanted = None, [], {}, []
+        self.order, self.known, self.likely, self.guessed = None, None, [], {}
+        self.wanted = []
 
     def _check_recalled(self, is_right: bool) -> None:
         if self.order is not None and not is_right:
@@ -181,7 +184,7 @@ class StagedLoop:
         foreseen = self._foresee(body, first)
         if not self._has_space(body, foreseen):
             raise Again
-        guesses.remember(self.place, self.frame, body)
+        guesses.remember(self.place, self.frame, body, self.known)
         self.order = None
         carry = self._initial(body, first)
         with drawn(self._draws(body, carry)):

@@ -85,6 +85,7 @@ class Order(NamedTuple):
     buffers: list[tuple[Any, Buffers]]  # lists and what is recalled of their buffers
     needs_more: bool  # whether other buffers have to be found
     widened: dict[Key, list[int]]  # names, and which of their leaves are integers at first
+    guess: Guess
 
     def enter(self, found: Findings, around: Trace) -> None:
         """Carry what is in buffers, which are built."""
@@ -155,13 +156,13 @@ def attempted(record: Callable[[], T]) -> T:
 # --- after a loop --------------------------------------------------------------------------------
 
 
-def remember(place: Hashable, frame: Frame, body: Body) -> None:
-    """Note what a loop was found to do, if names from before it say that."""
+def remember(place: Hashable, frame: Frame, body: Body, known: Guess | None) -> None:
+    """Note what a loop was found to do, if names from before it say that: what was ``known``."""
     here, node = current().known_loops, body.loop.steps.node
     is_new = place not in _guesses or _guesses[place] is not None
     if not is_new and here.get(node, MISSING) is None:
         return
-    guess = _described(frame, body) if is_least(body) else None
+    guess = known or (_described(frame, body) if is_least(body) else None)
     if here.get(node, MISSING) is not None:
         here[node] = guess
     if not is_new:
@@ -301,8 +302,7 @@ def recall(
     """
     if not _attempt.allowed:
         return None
-    guess = _guesses.get(place) if is_first else None
-    guess = guess or around.known_loops.get(found.steps.node)
+    guess = (_guesses.get(place) if is_first else None) or around.known_loops.get(found.steps.node)
     if guess is None:
         return None
     frames = sight.frames_of(frame)
@@ -346,7 +346,7 @@ def recall(
         found.signals, found.guard = True, WHILE
     _attempt.used = True
     places = [None if x is None else id(x) for x in written]
-    return Order(list(carried), places, housed, guess.needs_more, widened)
+    return Order(list(carried), places, housed, guess.needs_more, widened, guess)
 
 
 def _meet(found: Findings, keys: list[Key], met: Sequence[Met], frames: list[Frame]) -> None:

@@ -11,6 +11,7 @@ from ckad.place import running
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source.memory.contents import contents
 from ckad.trace.source.memory.objects import attributes_of
+from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import Frame, ledger
 from ckad.trace.source.outside.kinds import CONTAINERS, MAPPINGS, SEQUENCES, attributes
 from ckad.trace.source.values import arrays_of
@@ -22,8 +23,11 @@ NamePath = tuple[Any, ...]
 #: Where memory lies: the path to what has the name, and the number of an array that it shows.
 Root = tuple[NamePath, str, int]
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
-#: Containers and objects are looked into to this depth, containers of more items not at all.
-DEEPEST, MOST_ITEMS = 4, 16
+#: The name by which a function leads to the frame in which it was made.
+FRAME = "<frame>"
+#: Containers and objects are looked into to this depth, containers of more items not at all, and
+#: of all of them so many.
+DEEPEST, MOST_ITEMS, MOST = 4, 64, 2048
 
 
 def frames_of(frame: Frame) -> list[Frame]:
@@ -39,9 +43,9 @@ def frames_of(frame: Frame) -> list[Frame]:
 
 def in_sight(frame: Frame) -> Iterator[tuple[NamePath, Any, Mapping[Any, Any]]]:
     """The frames, and what their names hold of containers and of objects that were met."""
-    met, seen = ledger().objects.keys(), set()
+    met, seen = ledger().objects.keys(), set[int]()
     left: deque[tuple[NamePath, Any]] = deque(((k,), x) for k, x in enumerate(frames_of(frame)))
-    while left:
+    while left and len(seen) < MOST:
         path, owner = left.popleft()
         if id(owner) in seen:
             continue
@@ -50,7 +54,7 @@ def in_sight(frame: Frame) -> Iterator[tuple[NamePath, Any, Mapping[Any, Any]]]:
         yield path, owner, parts
         if len(path) <= DEEPEST:
             for key, x in parts.items():
-                if type(x) in CONTAINERS or id(x) in met:
+                if type(x) in CONTAINERS or id(x) in met or isinstance(x, (Closure, Frame)):
                     left.append(((*path, key), x))
 
 
@@ -58,6 +62,8 @@ def parts_of(owner: Any) -> Mapping[Any, Any]:
     """What names, keys or places lead to from a frame, a container or an object."""
     if isinstance(owner, Frame):
         return dict(owner.names)
+    if type(owner) is Closure:
+        return {FRAME: owner.frame}
     if type(owner) in SEQUENCES:
         return dict(enumerate(owner)) if len(owner) <= MOST_ITEMS else NOTHING
     return dict(owner if type(owner) in MAPPINGS else attributes(owner))
@@ -68,7 +74,12 @@ def found_at(frames: list[Frame], path: NamePath) -> Any:
     first, *keys = path
     owner: Any = frames[first] if first < len(frames) else None
     for key in keys:
-        owner = parts_of(owner).get(key)
+        if isinstance(owner, Frame):
+            owner = owner.names.get(key)
+        elif type(owner) in SEQUENCES:
+            owner = owner[key] if key < len(owner) <= MOST_ITEMS else None
+        else:
+            owner = parts_of(owner).get(key)
     return owner
 
 
