@@ -43,7 +43,8 @@ def frames_of(frame: Frame) -> list[Frame]:
 
 def in_sight(frame: Frame) -> Iterator[tuple[NamePath, Any, Mapping[Any, Any]]]:
     """The frames, and what their names hold of containers and of objects that were met."""
-    met, seen = ledger().objects.keys(), set[int]()
+    met = ledger().objects.keys()
+    seen: set[int] = set()
     left: deque[tuple[NamePath, Any]] = deque(((k,), x) for k, x in enumerate(frames_of(frame)))
     while left and len(seen) < MOST:
         path, owner = left.popleft()
