@@ -270,3 +270,24 @@ def charges_weighted_by_a_matrix(k):
         rho = mat.toarray().sum(axis=0) + np.asarray(mat.sum(axis=0))[0] + mat.T @ k
         v = v + mat * E * 0.1 + mat.dot(np.outer(E, E))[:, 1] + (0.1 * mat).tocsr() @ (rho * E)
     return np.sum(v**2) + (k @ mat)[2] + mat.sum() * k[3] + np.asarray(mat.sum(1))[4, 0]
+
+
+@case
+def stokes_rows_at_counted_places(k):
+    """A nested function counts the elements; where a coefficient is 0, there are fewer."""
+    rows, columns, coefs, count = np.zeros(6 * n), np.zeros(6 * n), np.zeros(6 * n), 0
+
+    def put(row, column, value):
+        nonlocal count
+        rows[count], columns[count], coefs[count] = row, column, value
+        count += 1
+
+    for i in range(n):
+        for j in range(2):
+            put(i, i, 2.0 + k[i] ** 2 + j)
+            if i > 0 and k[i - 1] != 0:
+                put(i, i - 1, -0.4 * k[i - 1])
+            if i + 1 < n:
+                put(i, i + 1, -0.5)
+    A = sp.csc_matrix((coefs, (rows, columns)), shape=(n, n))
+    return sla.factorized(A)(np.sin(np.arange(n))) @ k + sla.spsolve(A.T, k)[3]

@@ -134,9 +134,24 @@ def asked(a, v):
     return found + np.multiply(M, M)[1, 1] + np.max(M, axis=1)[0, 0] + np.outer(M[0], M[1])[0, 1]
 
 
-@pytest.mark.parametrize(
-    "function", [written, written_in_loops, scaled_in_a_loop, beside_arrays, asked]
-)
+def added_to_an_array(a, v):
+    """Stiffness of bars: blocks as a matrix, added to the rows and columns of a plain array."""
+    K = np.zeros((4, 4))
+    for e in range(12):
+        T = np.bmat([[v[0] * np.eye(1), np.zeros((1, 1))], [np.ones((1, 1)), v[1] * np.eye(1)]])
+        dofs = np.array([e % 3, e % 3 + 1])
+        K[np.ix_(dofs, dofs)] += T.T * T * (e + 1)
+    M = np.bmat([a[:2, :2], np.matrix([[v[0]], [1.0]])])
+    K[:2, :3] -= M
+    K[1:3, 1:4] *= M
+    K[2:, :3] /= M + 5.0
+    return np.add(K[:3, :3], np.bmat(a), out=K[:3, :3])
+
+
+_CHANGING = [written, written_in_loops, scaled_in_a_loop, beside_arrays, asked, added_to_an_array]
+
+
+@pytest.mark.parametrize("function", _CHANGING)
 def test_matrices_that_are_written_and_stand_beside_arrays(function):
     found, wanted = ckad.jit(function, engine="vm")(A, V), function(A, V)
     np.testing.assert_allclose(found, wanted, rtol=1e-12)

@@ -132,7 +132,8 @@ def test_an_iteration_that_has_not_converged_says_so():
 
 
 def _places(k):
-    return np.sum(sla.spsolve(sp.csc_matrix((k, (np.argsort(k), np.arange(n))), (n, n)), k))
+    large = sp.csc_matrix((k, (np.argsort(k), np.arange(n))), (501, 501))
+    return np.sum(sla.spsolve(large, np.ones(501)))
 
 
 def _places_of_no_shape(k):

@@ -405,3 +405,16 @@ def axes_of_parts(x, w, A):
         s += np.sum(np.matrix_transpose(P) * P.mT) + np.sum(np.linalg.outer(p, w) ** 2)
         s += np.sum(np.linalg.matmul(P, p))
     return s
+
+
+@program(VECTOR, OTHER, MATRIX)
+def each_second_place(x, w, A):
+    s = 0.0
+    for k in range(1, 6):
+        x[1:k:2] *= w[k]
+        A[:k:2, 1::2] -= w[1::2]
+        y = w[:k:3]
+        y += 0.5 * x[k]
+        s += np.sum(x[:k:2] ** 2) + np.sum(A[k::-1, :k:3]) + len(w[5:k:4]) * x[0]
+        s += np.mean(A[:, :k][::2, ::2]) * np.sum(w[: k + 1 : 1 + k // 8])
+    return s

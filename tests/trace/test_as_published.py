@@ -1,6 +1,7 @@
 """Habits of published programs: text of numbers, plots in branches, tables, sparse stencils."""
 
 from collections import defaultdict
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from ckad.errors import (
     TracedIndexError,
     UnsupportedFunctionError,
 )
+from ckad.transforms.call import Call
 
 X = np.array([1.0, -2.0, 3.0])
 NODES = np.array([0.0, 2.0, 1.0, 3.0, 4.5])
@@ -199,3 +201,35 @@ def test_functions_that_a_step_makes_for_the_next_one_keep_their_values():
         return total
 
     check(weighed, 0.83)
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.SkippedCallWarning")
+def test_a_directory_for_results_does_not_have_a_program_recorded_anew(tmp_path):
+    def program(x, place):
+        for k in range(6):
+            x = 0.9 * x
+            if k % 3 == 0:
+                Path(place).mkdir(exist_ok=True)
+                print(Path(place) / f"step{k}")
+        return x
+
+    place = str(tmp_path / "output")
+    assert not Call(program, (1.5, place), {}).anew
+    assert ckad.value_and_grad(program)(1.5, place)[0] == program(1.5, place)
+
+
+def test_paths_of_computed_lengths_in_a_list_are_counted_and_thinned_out():
+    def path(x):
+        points = [x]
+        for _ in range(30):
+            if points[-1] > 5.0:
+                break
+            points.append(1.2 * points[-1] + 0.1)
+        return np.array(points)
+
+    def program(x):
+        paths = [(path(x), "slow"), (path(2.0 * x), "fast")]
+        step = max(1, len(paths) // 2)
+        return sum(np.sum(p[::2] ** 2) + p[1::3][0] for p, _ in paths[::step]) * len(paths)
+
+    check(program, 0.83)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ckad.errors import UnsupportedFunctionError
+from ckad.errors import UnknownLengthError
 from ckad.place import at_place
 from ckad.trace.arrays import Array
 from ckad.trace.integers.affine import form_of, is_at_least, range_of, settled
@@ -19,7 +19,7 @@ from ckad.trace.values.tracer import Number, Tracer
 
 
 class Span(NamedTuple):
-    """``length`` places from ``start`` on, upwards (step 1) or downwards (step -1)."""
+    """``length`` places from ``start`` on: each ``step``-th upwards, or all downwards (step -1)."""
 
     start: Number
     length: Number
@@ -56,18 +56,25 @@ def number(x: Any) -> Number:
 def span_of(item: slice, n: Number) -> Span:
     """The places that ``item`` picks of an axis of ``n``."""
     step = 1 if item.step is None else number(item.step)
-    if isinstance(step, int) and step == 1:
-        start = _bound(item.start, n, 0, 0, n)
-        stop = _bound(item.stop, n, n, 0, n)
-        return Span(start, least_zero(minus(stop, start)), 1)
+    if isinstance(step, Tracer) and len(ends := set(range_of(step))) == 1:
+        step = int(ends.pop())
+    if isinstance(step, int) and step > 0:
+        start, stop = _bound(item.start, n, 0, 0, n), _bound(item.stop, n, n, 0, n)
+        if step == 1:
+            return Span(start, least_zero(minus(stop, start)), 1)
+        first = 0 if item.start is None else number(item.start)
+        if isinstance(first, int) and first >= 0:  # also where it is behind the end
+            length = least_zero(minus(stop, first))
+            return Span(first, _divided(plus(length, step - 1), step), step)
     if isinstance(step, int) and step == -1:
         last = minus(n, 1)
         start = _bound(item.start, n, last, -1, last)
         stop = _bound(item.stop, n, -1, -1, last)
         return Span(start, least_zero(minus(start, stop)), -1)
-    raise UnsupportedFunctionError.here(
-        "a slice with computed bounds has a step other than 1 and -1. Use an index array, "
-        "x[i + 2 * np.arange(m)], or a loop over the elements."
+    raise UnknownLengthError.here(
+        "a slice with computed bounds has a step below -1, or one above 1 and a computed start, "
+        "or a step that is computed. Use an index array, x[i + 2 * np.arange(m)], or a loop over "
+        "the elements."
     )
 
 
@@ -106,6 +113,10 @@ def _of(ufunc: np.ufunc, x: Number, y: Number) -> Number:
     """What NumPy's stubs call an array: a number again, traced if one of both is."""
     found: Number = ufunc(x, y)
     return found
+
+
+def _divided(x: Number, n: int) -> Number:
+    return x // n if isinstance(x, int) else _of(np.floor_divide, x, n)
 
 
 def larger(x: Number, y: Number) -> Number:

@@ -52,7 +52,7 @@ ONCE = frozenset("gc.collect numpy.set_printoptions numpy.seterr time.sleep".spl
 FUNCTIONS = frozenset(
     """builtins.print datetime.now datetime.today datetime.utcnow gc.collect json.dump numpy.save
     numpy.savetxt numpy.savez numpy.savez_compressed numpy.set_printoptions numpy.seterr
-    os.makedirs os.mkdir _pickle.dump pickle.dump""".split()
+    os.makedirs os.mkdir pathlib.mkdir _pickle.dump pickle.dump""".split()
 )
 #: What makes a text of anything.
 _TEXTS = (print, str, repr, ascii, format)

@@ -15,7 +15,17 @@ from ckad.rules.facts import harmless
 from ckad.tape.ops import Op
 from ckad.tape.types import DType
 from ckad.trace.integers.affine import settled
-from ckad.trace.integers.spans import at_most, below, minus, number, plus, same, smaller, span_of
+from ckad.trace.integers.spans import (
+    Span,
+    at_most,
+    below,
+    minus,
+    number,
+    plus,
+    same,
+    smaller,
+    span_of,
+)
 from ckad.trace.memory.context import current
 from ckad.trace.memory.views import WindowView
 from ckad.trace.primitives import index as indexing
@@ -147,7 +157,18 @@ def _pick_slice(item: slice, n: int, extent: Extent | None) -> _Pick:
     start = plus(origin, span.start)
     if span.step < 0:
         start = minus(n - 1, start)
+    if span.step > 1:
+        return _strided(n, start, span)
     return _placed(n, start, span.length)._replace(flips=span.step < 0)
+
+
+def _strided(n: int, origin: Number, span: Span) -> _Pick:
+    """Each ``step``-th place from a known one on."""
+    if not isinstance(origin, int):
+        unsupported("such a slice with a step,")
+    if isinstance(span.length, int):
+        return _Pick(slice(origin, origin + span.length * span.step, span.step))
+    return _Pick(slice(origin, n, span.step), extent=Extent(0, span.length))
 
 
 def _placed(n: int, origin: Number, length: Number) -> _Pick:

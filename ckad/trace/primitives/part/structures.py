@@ -16,7 +16,7 @@ from ckad.trace.values.part import Extent, Extents, Part, as_python_int
 from ckad.trace.values.tracer import Tracer
 
 _BUILTINS: dict[Any, Function] = {
-    builtins.len: lambda x: x.shape[0],
+    builtins.len: lambda x: x.shape[0] if isinstance(x, Part) else len(x),  # a list of parts
     builtins.abs: np.abs,
     builtins.sum: lambda x, start=0: np.sum(x, axis=0) + start,
     builtins.min: lambda x: np.min(x, axis=0),

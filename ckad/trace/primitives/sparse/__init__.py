@@ -73,6 +73,7 @@ def _matrix(name: str) -> dispatch.Function:
 
 dispatch.put(np.matrix, _matrix("made"))
 dispatch.put(np.asmatrix, _matrix("shown"))
+dispatch.put(np.bmat, _matrix("blocks"))
 _loaded: list[bool] = []
 dispatch.derives(dispatch.SPARSE, _derived)
 dispatch.later("scipy.sparse", f"{__name__}.table")

@@ -113,6 +113,16 @@ def _joined(function: Any) -> Any:
     return join
 
 
+def blocks(obj: Any, ldict: Any = None, gdict: Any = None) -> Dense:
+    """``np.bmat`` of rows of blocks, of one row, or of an array."""
+    reject(isinstance(obj, str), "np.bmat of a text")
+    if not isinstance(obj, (list, tuple)):
+        return made(obj)
+    rows = obj if all(isinstance(row, (list, tuple)) for row in obj) else [obj]
+    wide = [call(np.concatenate, (list(map(numbers_of, row)),), {"axis": -1}) for row in rows]
+    return made(call(np.concatenate, (wide,), {"axis": 0}))
+
+
 for _function in (np.vstack, np.hstack, np.concatenate):
     put(_function, _joined(_function), SPARSE)
 
@@ -194,6 +204,7 @@ for _of_one in (np.linalg.inv, np.linalg.det):
     put(_of_one, _of_matrix(_of_one), SPARSE)
 put(np.matrix, made, SPARSE)
 put(np.asmatrix, shown, SPARSE)
+put(np.bmat, blocks, SPARSE)
 _METHODS: dict[str, Any] = {
     ".I": _inverse,
     ".H": _adjoint,

@@ -73,11 +73,15 @@ def numbers_of(x: Any) -> Any:
     return x.numbers if isinstance(x, Dense) else x
 
 
-def of_dense(function: Any, *xs: Any) -> Dense:
-    """What a function of elements gives where an ``np.matrix`` is among them."""
-    arrays = [numbers_of(x) for x in xs]
+def of_dense(function: Any, *xs: Any, out: Any = None, where: Any = None) -> Any:
+    """What a function of elements gives where an ``np.matrix`` is among them, or ``out``."""
+    arrays = tuple(numbers_of(x) for x in xs)
     reject(any(map(is_matrix, arrays)), "an np.matrix and a sparse matrix in one sum or quotient")
-    return Dense(call(function, tuple(arrays), {}))
+    reject(where is not None, "a function of an np.matrix with where=")
+    if out is None:
+        return Dense(call(function, arrays, {}))
+    call(function, arrays, {"out": numbers_of(out)})
+    return out
 
 
 def is_matrix(x: Any) -> bool:
@@ -227,9 +231,9 @@ def _numbers_at(pattern: Pattern, places: np.ndarray) -> np.ndarray:
 
 def _sum(sign: int) -> Callable[..., Any]:
     def operate(x: Any, y: Any, **options: Any) -> Any:
-        check_options(options, "+ of sparse matrices")
         if isinstance(x, Dense) or isinstance(y, Dense):
-            return of_dense(np.add if sign > 0 else np.subtract, x, y)
+            return of_dense(np.add if sign > 0 else np.subtract, x, y, **options)
+        check_options(options, "+ of sparse matrices")
         if is_matrix(x) and is_matrix(y):
             return _union(traced(x), traced(y), sign)
         matrix, other = (x, y) if is_matrix(x) else (y, x)
@@ -314,9 +318,9 @@ def by_elements(x: Sparse, other: Any, function: Any = np.multiply) -> Sparse:
 
 
 def _divided(x: Any, y: Any, **options: Any) -> Any:
-    check_options(options, "/ of sparse matrices")
     if isinstance(x, Dense) or isinstance(y, Dense):
-        return of_dense(np.divide, x, y)
+        return of_dense(np.divide, x, y, **options)
+    check_options(options, "/ of sparse matrices")
     reject(not is_matrix(x) or is_matrix(y), "a quotient by a sparse matrix")
     own = traced(x)
     if np.ndim(y) == 0:  # SciPy multiplies by the reciprocal, in double precision

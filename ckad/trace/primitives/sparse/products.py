@@ -113,6 +113,8 @@ put(np.dot, lambda x, y, **options: _matmul(x, y), SPARSE)
 
 def _multiplied(x: Any, y: Any, **options: Any) -> Any:
     """``*``: the matrix product of matrices, by elements of sparse arrays and of numbers."""
+    if options.get("out") is not None and (isinstance(x, Dense) or isinstance(y, Dense)):
+        return of_dense(np.multiply, x, y, **options)  # A *= B of an array, too
     check_options(options, "* of sparse matrices")
     if isinstance(x, Scattered) or isinstance(y, Scattered):
         return scattered.product(x, y, matrices=False)
@@ -137,7 +139,7 @@ def _multiplied(x: Any, y: Any, **options: Any) -> Any:
 put(np.multiply, _multiplied, SPARSE)
 
 
-def _with_dense(x: Any, y: Any) -> Dense:
+def _with_dense(x: Any, y: Any) -> Any:
     """``*`` of an np.matrix: the product of matrices, and that by a number."""
     if not is_matrix(y) and not isinstance(y, Dense) and np.ndim(y) == 0:
         return of_dense(np.multiply, x, y)

@@ -35,12 +35,15 @@ from ckad.trace.primitives.sparse.operators import (
 )
 from ckad.trace.values.apply import astype, reshape_value
 from ckad.trace.values.complex import as_complex, paired
+from ckad.trace.values.scattered import Scattered
 from ckad.trace.values.sparse import Sparse
 from ckad.trace.values.tracer import Tracer, fresh, known, lift, value
 
 _BOTH = (PLAIN, SPARSE, COMPLEX)
 #: Systems with so many diagonals (those below count twice) are left to LAPACK,
 BANDS = 16
+#: so are dense ones of so many rows, as a matrix at computed places is solved;
+LARGEST_DENSE = 500
 #: and known factors of more elements than these to SuperLU.
 LARGEST_FACTORS = 2_000_000
 
@@ -49,6 +52,8 @@ Columns = Callable[[Tracer], Tracer]
 
 def square(x: Any) -> Sparse:
     """A sparse or dense matrix as a sparse one; ValueError if it is not square."""
+    if isinstance(x, Scattered) and max(x.shape) <= LARGEST_DENSE:
+        x = x.toarray()
     if not is_matrix(x):
         dense = array_of(x)
         numbers = np.arange(1.0, dense.size + 1).reshape(dense.shape)
@@ -84,7 +89,8 @@ def solution(a: Sparse, b: Any, transposed: int, strict: int) -> Any:
             # they are those of the transpose
             return _columns(b, n, a.dtype, partial(_by_factors, factors, 1 - transposed))
     below, above = a.pattern.bands
-    if 2 * below + above <= BANDS:
+    is_dense = a.pattern.nnz == n * n and n <= LARGEST_DENSE
+    if 2 * below + above <= BANDS or is_dense:
         return _columns(b, n, a.dtype, _by_diagonals(a, below, above, transposed, strict))
     return _columns(b, n, a.dtype, _by(a, "sparse_solve", transposed, strict, n))
 

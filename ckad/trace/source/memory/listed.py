@@ -37,7 +37,7 @@ from ckad.trace.source.names.generated import Filtered
 from ckad.trace.source.names.region import Growth
 from ckad.trace.source.names.regions import enclosing
 from ckad.trace.source.values import as_bound, weakened
-from ckad.trace.values.part import Part
+from ckad.trace.values.part import Part, unsupported
 from ckad.trace.values.tracer import Number, fresh, lift, value
 
 _OF_ANOTHER_KIND = (
@@ -105,6 +105,8 @@ def _part(owner: Any, stack: Stack, index: slice) -> Any:
     if isinstance(span.length, int) and span.length <= FEW:
         places = [plus(span.start, span.step * k) for k in range(span.length)]
         return made(_like(owner, [read_row(stack, k) for k in places]))
+    if span.step > 1:
+        unsupported("each k-th element of a list of computed length")
     if span.step == -1:
         return holding(type(owner)(), stack.turned(span.start, span.length))
     return _made(owner, stack.moved(stack.row(span.start), span.length))

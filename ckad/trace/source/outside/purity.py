@@ -16,6 +16,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from pathlib import Path, PurePath
 from types import CodeType
 from typing import Any, NamedTuple, TypeVar
 
@@ -71,6 +72,7 @@ PURE: set[Any] = {
     *(getattr(np, name) for name in _NUMPY.split()),
     *(x for x in vars(math).values() if callable(x) and getattr(x, "__module__", "") == "math"),
     deque,
+    *(Path, PurePath),
     functools.reduce,
     np.fft.fftfreq,
     np.fft.rfftfreq,
