@@ -121,10 +121,17 @@ def _between(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable
     return own, lambda x, y: own(Moment(y), x) if _is_time(y) else function(y, computed(x))
 
 
+def _parts_of_quotient(exchanged: bool) -> Callable[..., Any]:
+    return lambda x, y: (y // x, y % x) if exchanged else (x // y, x % y)
+
+
 for _name in "add sub mul truediv floordiv mod".split():
     _own, _exchanged = _between(getattr(operator, _name))
     setattr(Moment, f"__{_name}__", _own)
     setattr(Moment, f"__r{_name}__", _exchanged)
+_EXCHANGED = {"__divmod__": False, "__rdivmod__": True}
+for _name, _is_exchanged in _EXCHANGED.items():
+    setattr(Moment, _name, _parts_of_quotient(_is_exchanged))
 
 
 def _deciding(function: Callable[..., Any]) -> Callable[..., Any]:
