@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -167,6 +169,48 @@ def test_a_matrix_that_shows_an_array_from_outside_is_not_written():
 
     with pytest.raises(UnrecordableError, match="did not get as an argument"):
         ckad.jit(write)(A, V)
+
+
+GIVING: list[Callable[[Any], Any]] = [
+    *(np.square, np.exp, np.arctan, lambda m: np.arctan2(m, m.T), np.cumsum, np.sort),
+    *(lambda m: np.cumprod(m, axis=1), lambda m: m.cumsum(0), lambda m: np.clip(m, 0.3, 1.0)),
+    *(lambda m: np.maximum(m, 0.5), np.inner, np.squeeze, np.fliplr, np.kron, np.diag, np.tril),
+    *(np.prod, lambda m: np.prod(m, 0), lambda m: (m > 1).any(), lambda m: np.argmax(m, axis=1)),
+    *(lambda m: np.linalg.eig(m)[0], lambda m: abs(np.linalg.eig(m)[1]), np.linalg.eigvals),
+    *(lambda m: np.linalg.svd(m)[1], lambda m: abs(np.linalg.svd(m)[0]), np.linalg.pinv),
+    *(lambda m: np.linalg.cholesky(m * m.T), lambda m: np.linalg.slogdet(m)[1], np.cov),
+    *(lambda m: abs(np.linalg.qr(m)[1]), np.linalg.matrix_rank, lambda m: np.linalg.eigvalsh(m)),
+    *(lambda m: m.reshape(1, 9), lambda m: m.astype(float), lambda m: m.item(2)),
+    *(lambda m: np.array(m.tolist()), lambda m: np.einsum("ij,ij->i", m, m)),
+]
+
+
+@pytest.mark.parametrize("function", GIVING)
+def test_what_is_a_matrix_and_what_is_none(function):
+    classes = []
+
+    def given(a):
+        m = np.matrix(a)
+        found = function(m, m) if function in (np.inner, np.kron) else function(m)
+        classes.append(type(found).__name__)
+        return np.asarray(found) * 1.0
+
+    wanted = given(A)
+    found = ckad.jit(given, engine="vm")(A)
+    assert np.shape(found) == np.shape(wanted)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    assert (classes[0] == "matrix") == (classes[-1] == "Dense")
+
+
+def under_a_mask(a, v):
+    m = np.matrix(a)
+    m[m > 1] = v[0]
+    return np.sum(np.square(m[m > 0.25])) + np.linalg.eig(np.matrix(a))[0] @ v
+
+
+def test_masks_that_are_matrices():
+    assert ckad.jit(under_a_mask, engine="vm")(A, V) == pytest.approx(under_a_mask(A, V))
+    ckad.testing.check_grads(under_a_mask, (A, V), order=1, engine="vm")
 
 
 REFUSED = [

@@ -418,3 +418,29 @@ def each_second_place(x, w, A):
         s += np.sum(x[:k:2] ** 2) + np.sum(A[k::-1, :k:3]) + len(w[5:k:4]) * x[0]
         s += np.mean(A[:, :k][::2, ::2]) * np.sum(w[: k + 1 : 1 + k // 8])
     return s
+
+
+# --- beside index arrays and masks ---------------------------------------------------------------
+
+
+@program(VECTOR, OTHER, MATRIX)
+def rows_beside_slices(x, w, A):
+    s, B = 0.0, np.stack([A, 2 * A])
+    for k in range(1, 5):
+        A[[0, 2], k:] *= w[0]
+        A[k - 1 :, np.array([1, 1])] += 0.1
+        A[np.arange(len(A)) % 2 == 0, :k] = x[:k]
+        B[:, np.array([[0, 1], [2, 0]]), k:] += w[1]
+        s += np.sum(A[:k, [3, 0]] ** 2) + np.sum(B[1, :, :k] * B[0, :, :k])
+    return s + np.sum(A**2)
+
+
+@program(VECTOR, OTHER, MATRIX)
+def masks_beside_slices(x, w, A):
+    B = np.stack([A, 2 * A])
+    for k in range(1, 5):
+        A[A[:, k] > 0, k:] = 0.5 * w[0]
+        A[A[:, 0] < 0, :k] = x[:k] * w[1]
+        A[A[:, 1] > 0, k:] = A[:1, k:]
+        B[:, x > 0, k:] = w[2]
+    return np.sum(A**2) + np.sum(B**2)

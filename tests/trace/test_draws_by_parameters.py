@@ -1,5 +1,7 @@
 """Numbers drawn by traced means, covariances and scales: by NumPy's generators and SciPy's rvs."""
 
+import random
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -36,6 +38,38 @@ def permuted(x):
     return np.sum(rng.permuted(x, axis=1) * np.arange(4)) + np.sum(rng.permuted(x)[0] ** 2) + (
         rng.permuted(x, axis=0)[0, 1]
     )  # fmt: skip
+
+
+def reactions(rate):
+    """Gillespie's algorithm: the rates decide which reaction is next, and when."""
+    random.seed(3)
+    changes, counts, times = [[-1, 1], [0, -1], [2, 0]], [4, 1], [0.0]
+    while times[-1] < 1.0:
+        rates = [rate * counts[0], 2.0 * counts[1], 5.0]
+        change = random.choices(changes, weights=rates)[0]
+        counts = [a + b for a, b in zip(counts, change, strict=True)]
+        times.append(times[-1] + random.expovariate(sum(rates)))
+    return times[-1] * counts[0] + rate * counts[1]
+
+
+def chosen_items(x):
+    random.seed(4)
+    total = 0.0
+    for k in range(40):
+        _, weight = random.choice([("a", 1.0), ("b", 2.0), ("c", x)])
+        total += weight * k + sum(random.choices([1, 2, 3], [x, 2, 3], k=3))
+        total += x * sum(random.choices((1.0, x, 3.0), cum_weights=[x, 2, 3], k=2))
+    return total
+
+
+@pytest.mark.parametrize("function", [reactions, chosen_items])
+def test_items_by_weights(function):
+    check(function, 1.5)
+
+
+def test_weights_of_other_length_are_refused_as_by_python():
+    with pytest.raises(ValueError, match="number of weights"):
+        ckad.grad(lambda x: random.choices([1.0, 2.0], [x, x, x])[0] * x)(1.0)
 
 
 @pytest.mark.parametrize("function", [by_numpy, by_scipy])

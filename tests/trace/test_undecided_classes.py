@@ -233,3 +233,23 @@ def test_a_number_of_float32_or_of_float64_is_not_taken_for_one_of_them(f):
 def test_a_number_of_either_is_taken_where_that_is_all_one(f, x):
     value, _ = ckad.value_and_grad(f, engine="vm")(np.array(x))
     assert value == pytest.approx(f(np.array(x)), rel=1e-7)
+
+
+def _clipped(x):
+    state = np.array([0.5, 0.0])
+    for _ in range(6):
+        position, speed = state[0], state[1]
+        force = min(max(np.array([x])[0], -1.0), 1.0)
+        speed += 0.5 * force - 0.1 * math.cos(position)
+        speed = 0.3 if speed > 0.3 else speed
+        position += speed
+        state = np.array([position, speed], dtype=np.float32)
+    return float(state[0])
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.AsRunWarning")
+@pytest.mark.parametrize("x", [0.2, 3.0])
+def test_the_smallest_of_numbers_has_its_class_as_it_runs(x):
+    value, slope = ckad.value_and_grad(_clipped, engine="vm")(x)
+    assert value == pytest.approx(_clipped(x), rel=1e-7)
+    assert (slope == 0.0) == (x > 1.0)

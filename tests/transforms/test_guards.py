@@ -1512,7 +1512,8 @@ def timed_by_an_object(x: Any) -> Any:
     timer = types.SimpleNamespace(start=time.perf_counter(), spent=0.0)
     x = np.sin(x)
     timer.spent += round(time.perf_counter() - timer.start, 3)
-    print("%.0f s" % timer.spent)  # noqa: UP031
+    minutes, seconds = divmod(timer.spent, 60)
+    print("%02d:%02.0f" % (minutes, seconds))  # noqa: UP031
     return x
 
 

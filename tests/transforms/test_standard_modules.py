@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import dataclasses
 import datetime
 import fractions
@@ -24,6 +25,7 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
+import scipy.stats
 from scipy.interpolate import CubicSpline
 
 import ckad
@@ -130,11 +132,23 @@ def settings(x: Any) -> Any:
     return x * (1 + sys.float_info.epsilon)
 
 
+def what_functions_are_made_of(x: Any) -> Any:
+    def scale(a: Any, b: Any) -> Any:
+        return a * b
+
+    return scale(x, scale.__code__.co_argcount) + ast.literal_eval("[1, 2.5]")[1] * x
+
+
+def drawn_by_scipy(x: Any) -> Any:
+    np.random.seed(3)
+    return np.sum(scipy.stats.norm.rvs(x, 2.0, size=3)) + scipy.stats.norm.rvs(random_state=None)
+
+
 ONCE: list[Callable[[Any], Any]] = [
     *(words_of_a_formula, a_pattern_from_outside, options_of_a_command, options_from_outside),
     *(doses_in_order, fields_of_an_object, a_dataclass_that_computes, texts_and_dates, numbers),
     *(a_dict_of_keys, an_object_is_printed, methods_of_a_series),
-    *(a_table, an_interpolant, settings),
+    *(a_table, an_interpolant, settings, what_functions_are_made_of, drawn_by_scipy),
 ]
 
 

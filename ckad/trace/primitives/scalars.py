@@ -20,7 +20,7 @@ from ckad.trace.dispatch import COMPLEX, PLAIN, Function, cell, put, reject, tra
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.shape import copied
 from ckad.trace.values.apply import apply, astype, reshape_value
-from ckad.trace.values.tracer import Tracer, lift
+from ckad.trace.values.tracer import Tracer, known_as_run, lift
 
 
 def _has_tracer(args: Iterable[Any]) -> bool:
@@ -172,7 +172,10 @@ def _chosen(better: Any, first: Any, second: Any) -> Any:
     """Python keeps the first of two equal numbers."""
     if not _has_tracer((first, second)):
         return second if better(second, first) else first
-    return np.where(better(second, first), second, first)[()]
+    is_second = better(second, first)
+    if isinstance(is_second, Tracer) and (found := known_as_run(is_second)) is not None:
+        return second if found else first
+    return np.where(is_second, second, first)[()]
 
 
 def _is_row(x: Any) -> bool:

@@ -21,7 +21,7 @@ from ckad.trace.source.control.filled import told_apart
 from ckad.trace.source.control.sequences.filtered import reduced
 from ckad.trace.source.control.sequences.generators import ended, listed
 from ckad.trace.source.control.sequences.ordering import extreme, ordered
-from ckad.trace.source.expressions import evaluate, tested, unread
+from ckad.trace.source.expressions import element, evaluate, tested, unread
 from ckad.trace.source.library.often import called_again
 from ckad.trace.source.library.scopes import COUNTERPARTS
 from ckad.trace.source.names.absence import given_deep
@@ -54,4 +54,4 @@ for _builtin, _function in COUNTERPARTS.items():
     dispatch.always(_builtin)
 _INTERPRETING = (evaluate, unread, tested, assign, run_block, returned_by, certain, none_used)
 _ASKED = (note_raise, ended, listed, reduced, ordered, extreme, by_builtin, told_apart, truth_of)
-hand_over(Actions(*_INTERPRETING, *_ASKED))
+hand_over(Actions(*_INTERPRETING, *_ASKED, element))

@@ -29,6 +29,7 @@ class Actions(NamedTuple):
     by_builtin: Callable[..., Any]
     told_apart: Callable[..., Any]
     truth_of: Callable[..., Any]
+    element: Callable[..., Any]
 
 
 _known: list[Actions] = []
@@ -111,6 +112,11 @@ def told_apart(callee: Any, args: Any) -> Any:
 def truth_of(choice: Any) -> Any:
     """Whether the one of several objects that is meant is true."""
     return _known[0].truth_of(choice)
+
+
+def element(owner: Any, index: Any) -> Any:
+    """``owner[index]``."""
+    return _known[0].element(owner, index)
 
 
 def none_used() -> NoReturn:

@@ -174,6 +174,8 @@ def undecided_truth() -> NoReturn:
 def one_of_classes(result: Any, items: Iterable[Any]) -> Any:
     """A scalar that is one of ``items``, each of them a number."""
     if type(result) is Tracer and result.scalar:
+        items = [*items]
+        items = [x for x in items if type(x) is Tracer and value(x) == value(result)] or items
         _note_classes(result, frozenset[type]().union(*map(classes_of, items)))
     return result
 

@@ -15,7 +15,7 @@ from ckad.trace.integers.spans import is_traced_slice
 from ckad.trace.memory.views import ItemView, Path, WindowView
 from ckad.trace.primitives import index as indexing
 from ckad.trace.primitives.index import from_list, write_into
-from ckad.trace.primitives.part import found
+from ckad.trace.primitives.part import beside, found
 from ckad.trace.primitives.part import mask as under_mask
 from ckad.trace.primitives.part.alignment import Operand, align, aligned, mismatch
 from ckad.trace.primitives.part.extents import gathered, inside, part_of
@@ -50,6 +50,8 @@ def getitem(x: Tracer, index: Any) -> Any:
         return gathered(x, index)
     entries = indexing.expand(index, x.shape)
     if any(map(is_traced_slice, entries)):
+        if indexing.is_advanced(entries):
+            return beside.read(x, entries)
         return _own_if_by_array(index, part_of(x, [None] * x.ndim, tuple(entries)))
     if not indexing.is_advanced(entries):
         seen = indexing.view_of(x, entries, snapshot=not _has_ellipsis(index))
@@ -100,6 +102,8 @@ def setitem(x: Tracer, index: Any, new: Any) -> None:
             return found.write(x, index, from_list(new))
     entries = indexing.expand(index, x.shape)
     if any(map(is_traced_slice, entries)):
+        if indexing.is_advanced(entries):
+            return beside.write(x, entries, new)
         return write_part(part_of(x, [None] * x.ndim, tuple(entries), snapshot=False), new)
     mask = indexing.traced_mask(entries)
     if mask is not None:

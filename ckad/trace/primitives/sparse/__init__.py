@@ -23,6 +23,7 @@ _MODULES = (
     "solving",
     "iterating",
     "dense",
+    "alike",
 )
 
 

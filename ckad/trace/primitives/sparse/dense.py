@@ -36,6 +36,7 @@ def shown(data: Any, dtype: Any = None) -> Dense:
 
 def part(x: Dense, index: Any) -> Any:
     """A vector is a column where the second index is a number, else a row."""
+    index = numbers_of(index)
     found = call(operator.getitem, (x.numbers, index), {})
     shape = np.shape(found)
     if len(shape) > 1:
@@ -48,6 +49,7 @@ def part(x: Dense, index: Any) -> Any:
 
 def write(x: Dense, index: Any, value: Any) -> None:
     """A part with one number among its slices keeps two axes, as ``part`` gives it."""
+    index = numbers_of(index)
     numbers = value.numbers if isinstance(value, Dense) else value
     shape = np.shape(call(operator.getitem, (x.numbers, index), {}))
     indices = index if isinstance(index, tuple) else (index,)
@@ -138,7 +140,7 @@ def _of_matrix(function: Any) -> Any:
     return called
 
 
-def _of_its_own(function: Any, given: Any) -> None:
+def beside_sparse(function: Any, given: Any) -> None:
     """A row for ``np.matrix`` beside that for sparse matrices."""
     others = dispatch.cell(function, SPARSE)
 
@@ -152,7 +154,7 @@ def _of_its_own(function: Any, given: Any) -> None:
     put(function, chosen, SPARSE)
 
 
-def _reduced(function: Any) -> Any:
+def reduced(function: Any) -> Any:
     """Along an axis two of them are left."""
 
     def reduce(x: Dense, axis: Any = None, **options: Any) -> Any:
@@ -189,7 +191,7 @@ def _copied(x: Dense, *args: Any) -> Dense:
 
 
 _BESIDE: dict[Any, Any] = {
-    **{f: _reduced(f) for f in (np.sum, np.mean, np.max, np.min, np.std, np.var)},
+    **{f: reduced(f) for f in (np.sum, np.mean, np.max, np.min, np.std, np.var)},
     **{f: _as_arrays(f) for f in (np.linalg.norm, np.trace, np.outer, np.where)},
     **{f: partial(of_dense, f) for f in (np.less, np.less_equal, np.greater, np.greater_equal)},
     **{f: partial(of_dense, f) for f in (np.equal, np.not_equal)},
@@ -199,7 +201,7 @@ _BESIDE: dict[Any, Any] = {
     np.linalg.solve: _solution,
 }
 for _key, _row in _BESIDE.items():
-    _of_its_own(_key, _row)
+    beside_sparse(_key, _row)
 for _of_one in (np.linalg.inv, np.linalg.det):
     put(_of_one, _of_matrix(_of_one), SPARSE)
 put(np.matrix, made, SPARSE)

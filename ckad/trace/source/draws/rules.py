@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckad.errors import UnrecordableError
+from ckad.place import at_place
 from ckad.trace.arrays import stopping
 from ckad.trace.memory.context import current
+from ckad.trace.source.actions import element
 from ckad.trace.source.draws.events import StepNumber
 from ckad.trace.source.draws.generators import Generator
 from ckad.trace.source.draws.noted import draw, has_place
@@ -238,12 +240,31 @@ def _weighed(generator: Generator, args: Sequence[Any], options: dict[str, Any])
     return numbers if is_weak(items) or type(items) is int else _picked(items, numbers)
 
 
+def _by_weights(
+    generator: Generator, items: Any, weights: Any = None, *, cum_weights: Any = None, k: Any = 1
+) -> list[Any]:
+    """Items by traced weights, as Python chooses them."""
+    if holds_tracer(k) or (weights is None) is (cum_weights is None):
+        raise _refused("choices")
+    given = lift(weights if cum_weights is None else cum_weights)
+    if len(given) != len(items):
+        raise ValueError(at_place("The number of weights does not match the population"))
+    steps = np.cumsum(given) if cum_weights is None else given
+    total = steps[-1] + 0.0
+    steps = stopping(steps, np.logical_not(total > 0.0), "WEIGHTS")
+    drawn = [draw(generator, "random", [], {}) for _ in range(k)]
+    places = [np.searchsorted(steps[:-1], u * total, side="right") for u in drawn]
+    return [_picked(items, place, True) for place in places]
+
+
 def _several(name: str) -> Callable[..., Any]:
     def several(
         generator: Generator, items: Any, rest: Sequence[Any], options: dict[str, Any]
     ) -> Any:
         if holds_tracer([*rest, *options.values()]):
-            raise _refused(name)
+            if name != "choices":
+                raise _refused(name)
+            return _by_weights(generator, items, *rest, **options)
         numbers = draw(generator, name, [range(len(items)), *rest], options)
         return [_picked(items, k, True) for k in numbers]
 
@@ -254,6 +275,8 @@ def _picked(items: Any, numbers: Any, is_item: bool = False) -> Any:
     """The items with some numbers, which may be traced; in Python one of the very items."""
     if isinstance(numbers, (int, np.integer)) and not isinstance(items, Tracer):
         return items[numbers]
+    if is_item and isinstance(items, (list, tuple)) and not all(slot_of(x) for x in items):
+        return element(items, numbers)
     if isinstance(items, str) or not all(slot_of(x) for x in items):
         raise UnrecordableError.here(
             "a loop or branch chooses among items that are no numbers, and is recorded once "

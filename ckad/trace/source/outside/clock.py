@@ -52,6 +52,10 @@ def _deciding(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, *others: function(computed(x), *map(computed, others))
 
 
+def _parts_of_quotient(exchanged: bool) -> Callable[..., Any]:
+    return lambda x, y: (y // x, y % x) if exchanged else (x // y, x % y)
+
+
 class Moment:
     """A number that a clock has shown, or the time between two of them."""
 
@@ -81,6 +85,7 @@ class Moment:
     __truediv__, __rtruediv__ = _between(operator.truediv)
     __floordiv__, __rfloordiv__ = _between(operator.floordiv)
     __mod__, __rmod__ = _between(operator.mod)
+    __divmod__, __rdivmod__ = _parts_of_quotient(False), _parts_of_quotient(True)
     __lt__, __le__ = _deciding(operator.lt), _deciding(operator.le)
     __gt__, __ge__ = _deciding(operator.gt), _deciding(operator.ge)
     __eq__, __ne__ = _deciding(operator.eq), _deciding(operator.ne)

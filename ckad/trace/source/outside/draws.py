@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ckad.trace.source.outside.kinds import is_distribution
 from ckad.trace.source.outside.watch import Watch
 
 
@@ -54,11 +55,23 @@ def draws(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, 
                 watch.streams.append(stream.owner)
                 watch.at_end.append(partial(_leave, watch, stream))
             return seeded
+        if is_shared_by(callee, options, stream):
+            return stream.owner in watch.streams
         if getattr(callee, "__self__", None) is stream.owner:
             return stream.owner in watch.streams and callee.__name__ not in _OF_STATES
     return False
 
 
+def is_shared_by(callee: Any, options: Mapping[str, Any], stream: SharedStream) -> bool:
+    """Whether it is ``rvs`` of one of SciPy's distributions, which draws from NumPy's stream."""
+    if getattr(callee, "__name__", "") != "rvs" or stream.owner is not STREAMS[0].owner:
+        return False
+    owner: Any = getattr(callee, "__self__", None)
+    is_given = options.get("random_state") is not None
+    return not is_given and is_distribution(owner) and owner.random_state in _OF_NUMPY
+
+
+_OF_NUMPY = (np.random, np.random.mtrand._rand)
 #: What reaches beyond the numbers of a stream.
 _OF_STATES = frozenset("get_state set_state getstate setstate".split())
 

@@ -45,6 +45,7 @@ CONTAINERS = (*MAPPINGS, *SEQUENCES, set)
 #: Values whose attributes and methods reach nothing else; what they hold was noted with them.
 INERT = frozenset(
     {*IMMUTABLE, *CONTAINERS, tuple, frozenset, np.ndarray, np.matrix, *BUILTIN, *CONSTANT}
+    | {CodeType}
 )
 _NAMESPACES = (SimpleNamespace, argparse.Namespace)
 #: Classes of libraries whose objects hold nothing,

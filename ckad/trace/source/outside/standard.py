@@ -18,9 +18,9 @@ from typing import Any, ClassVar, Literal, Optional, TypeVar
 #: Modules whose functions and classes do, but for those named below.
 _COMPUTING = frozenset(
     """_bisect _csv _datetime _decimal _hashlib _heapq _json _md5 _operator _sha1 _sha2 _sha256
-    _statistics _struct argparse base64 binascii bisect calendar csv datetime decimal difflib
-    fractions heapq json json.decoder json.encoder keyword math ntpath numbers posixpath re
-    shlex statistics string struct textwrap traceback types unicodedata zlib""".split()
+    _statistics _struct argparse ast base64 binascii bisect calendar colorsys csv datetime decimal
+    difflib fnmatch fractions heapq json json.decoder json.encoder keyword math ntpath numbers
+    posixpath re shlex statistics string struct textwrap traceback types unicodedata zlib""".split()
 )
 #: Those that read or change more than their arguments.
 _REACHING = frozenset(
