@@ -32,6 +32,9 @@ class Span(NamedTuple):
     highs: tuple[Bound, ...]
 
 
+#: The attribute of a SELECT of which nobody looks at what its mask does not choose.
+PART = 1
+
 #: The spans of some axes, in order; the others are whole.
 Spans = tuple[Span, ...]
 
