@@ -18,7 +18,7 @@ from ckad.engines.heap import too_much
 
 LINE = 64  # bytes of a line of the cache
 #: Bytes that are kept between runs at most; less than the least is not worth it.
-MOST, LEAST = 2**26, 2**16
+MOST, LEAST = 2**28, 2**16
 #: Bytes of each of the few small memories that are kept: to ask for new ones takes longer than a
 #: small run.
 SMALL, FEW = 2**14, 8

@@ -174,15 +174,17 @@ class Chooser:
                 period = isqrt(x.n_steps * x.state_bytes // max(1, size))
                 period = max(1, min(period, CACHE // max(1, size), x.n_steps))
                 options = [chosen[x.name], two_level(x.n_steps, period)]
-                if slot_bytes(x, size, options[0]) > MOST:
-                    options += self._in_kept_memory(x, size)
+                kept = slot_bytes(x, size, options[0])
+                for room in (MOST, MOST // 4):  # the less, the nearer
+                    if kept > room:
+                        options += self._in_kept_memory(x, size, room)
                 step = self.step_ns[x.name]
                 found[x.name] = min(options, key=lambda s: nanoseconds(x, size, s, step))
         return found
 
-    def _in_kept_memory(self, x: TapedLoop, size: int) -> list[Schedule]:
+    def _in_kept_memory(self, x: TapedLoop, size: int, room: int) -> list[Schedule]:
         """The best schedule in memory that is there from run to run, with room for all else."""
-        room = MOST * 3 // 4 // len(self.outer)
+        room = room * 3 // 4 // len(self.outer)
         found = fitting_schedule(x.n_steps, x.state_bytes, size, room, binomial(x))
         return [] if found is None else [found]
 

@@ -32,6 +32,9 @@ class Span(NamedTuple):
     highs: tuple[Bound, ...]
 
 
+#: The attribute of a SELECT of which nobody looks at what its mask does not choose.
+PART = 1
+
 #: The spans of some axes, in order; the others are whole.
 Spans = tuple[Span, ...]
 
@@ -129,6 +132,36 @@ class Masks:
             if axes is not None and place is not None:
                 return axes[place[0]], *place[1:]
         return None
+
+    def shift(self, k: int) -> Bound | None:
+        """The number b of a row that counts ``clip(place + b, 0, n - 1)`` along its only axis.
+
+        It is what brings the parts of two arrays to the same places (`trace/primitives/part`).
+        """
+        row, limits = self.rows[k], [0, 0]
+        for at, op in enumerate((Op.MINIMUM, Op.MAXIMUM)):
+            numbers = [self._number(x) for x in row.operands]
+            if row.op is not op or numbers.count(None) != 1:
+                return None
+            k = row.operands[numbers.index(None)]
+            limits[at] = next(n for n in numbers if n is not None)
+            row = self.rows[k]
+        if len(row.type.shape) != 1 or row.op not in (Op.ADD, Op.SUB) or limits[1]:
+            return None
+        (x, y), sign = row.operands, 1 if row.op is Op.ADD else -1
+        place, scalar = self._place(x), self._scalar(y)
+        if (place is None or scalar is None) and sign > 0:
+            place, scalar = self._place(y), self._scalar(x)
+        if place is None or scalar is None or place[2] != 1:
+            return None
+        return Bound(scalar, sign, place[1])
+
+    def _number(self, k: int) -> int | None:
+        """The number that row k repeats, if it is known."""
+        scalar = self._scalar(k)
+        if scalar is None or self.rows[scalar].op is not Op.CONST:
+            return None
+        return int(self.constants[self.rows[scalar].attrs[0]].reshape(-1)[0])
 
     def vanishing(self, k: int) -> Spans | None:
         """Spans outside of which row k is zero."""

@@ -358,7 +358,7 @@ def clear_caches() -> None:
     """Forget recordings, compiled programs and the work memory that is kept between calls.
 
     What was computed stays right without it; it is for long processes that want their memory back
-    (at most 64 MiB of work memory and 64 MiB of constants). Files on disk stay.
+    (at most 256 MiB of work memory and 64 MiB of constants). Files on disk stay.
 
     >>> import ckad
     >>> ckad.clear_caches()

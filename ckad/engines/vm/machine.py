@@ -206,7 +206,9 @@ def execute(
     f = memory[: CELL * program.n_cells].view(np.float64)
     i = f.view(np.int64)
     f[0] = 0.0
-    for offset, array in program.constants:
+    at, numbers = program.scattered
+    i[at] = numbers
+    for offset, array in program.whole:
         put(f, i, offset, array)
     lent = []
     for place, array in zip(program.inputs, inputs, strict=True):

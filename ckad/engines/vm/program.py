@@ -14,6 +14,8 @@ from ckad.tape.types import Type
 CELL = 8  # bytes
 #: An array of more cells than this cannot be indexed.
 MOST_CELLS = 2**60
+#: Constants of at most so many elements are written together.
+FEW = 16
 
 
 class Place(NamedTuple):
@@ -64,7 +66,28 @@ class Program:
     def address(self) -> int:
         return int(self.code.ctypes.data)
 
+    @cached_property
+    def scattered(self) -> tuple[np.ndarray, np.ndarray]:
+        """The cells of all constants of few elements, and what these cells hold as integers."""
+        few = [(at, cells_of(array)) for at, array in self.constants if array.size <= FEW]
+        if not few:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        cells = [np.arange(at, at + array.size) for at, array in few]
+        return np.concatenate(cells), np.concatenate([array for _, array in few])
+
+    @cached_property
+    def whole(self) -> list[tuple[int, np.ndarray]]:
+        """The other constants."""
+        return [(at, array) for at, array in self.constants if array.size > FEW]
+
     @property
     def nbytes(self) -> int:
         """Bytes of a run: code and cells."""
         return self.code.nbytes + self.n_cells * CELL
+
+
+def cells_of(array: np.ndarray) -> np.ndarray:
+    """What cells that hold an array hold as integers."""
+    if array.dtype.kind == "f":
+        return array.ravel().astype(np.float64).view(np.int64)
+    return array.ravel().astype(np.int64)

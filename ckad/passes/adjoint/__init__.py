@@ -9,6 +9,7 @@ accumulate       `adjoint`: the rows are copied, then visited backwards. A loop 
 contributions    How what is added to a cotangent is added.
 pair             `split`: the bodies of a loop's pair, with the fewest bytes between them.
 outer            Outer products that steps add to a matrix's cotangent: one product of all steps.
+bounded          What is kept of residuals that the reverse reads between bounds.
 undo             Arrays that steps change in parts are put back, where that keeps less.
 residuals        The joint body in two, given what is put back.
 cut              The minimum cut that finds them.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ckad.passes.adjoint.bounded import bounded
 from ckad.passes.adjoint.outer import Later
 from ckad.passes.adjoint.residuals import Joint, Split
 from ckad.passes.adjoint.undo import WORTH, Restoring
@@ -97,9 +98,11 @@ def split(
 ) -> LoopAdjoint:
     """``price``: bytes that the step around has to keep where an array of the carry is put back."""
     parts, restored = _cheapest(joint, rows, lambda x: price(x) / steps_of(loop))
-    n, tape = len(loop.carry), joint.tape
-    taping = _primal_part(tape, joint.n_primal, [*rows.values, *parts.residuals])
-    with_ys, kept = loop.n_ys > 0, [*rows.values[:n], *parts.residuals]
+    n, n_primal, reverse = len(loop.carry), joint.n_primal, dce(parts.reverse)
+    tape, residuals = bounded(joint.tape, n_primal, parts.residuals, reverse)
+    values = tape.outputs.tolist()[: len(rows.values)]
+    taping = _primal_part(tape, n_primal, [*values, *residuals])
+    with_ys, kept = loop.n_ys > 0, [*values[:n], *residuals]
     return LoopAdjoint(
         loop,
         name,
@@ -107,8 +110,8 @@ def split(
         restored,
         dce(with_outputs(loop.body, loop.body.outputs.tolist()[:n])) if with_ys else loop.body,
         taping,
-        _primal_part(tape, joint.n_primal, kept) if with_ys else taping,
-        mark_simple(dce(parts.reverse)),
+        _primal_part(tape, n_primal, kept) if with_ys else taping,
+        mark_simple(reverse),
     )
 
 

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ckad.passes.activity import dependent
+from ckad.passes.adjoint.bounded import LEAST
 from ckad.passes.adjoint.cut import UNLIMITED, Network
 from ckad.passes.adjoint.undo import NOTHING, Restored, Reversed, restored_by
 from ckad.passes.liveness import needed, readers
@@ -148,6 +149,21 @@ class Picks:
             return False
         return all(self._is_masked(k, self.rows[r]) for r in self.readers[k])
 
+    def is_beside_part(self, k: int) -> bool:
+        """Whether row k is elements of a large array of which others read a part between bounds.
+
+        For those elements alone the whole array would have to be kept.
+        """
+        row = self.rows[k]
+        if row.op is not Op.GATHER:
+            return False
+        x = row.operands[0]
+        while self.rows[x].op is Op.RESHAPE:
+            (x,) = self.rows[x].operands
+        if self.rows[x].type.size < LEAST:
+            return False
+        return any(self._is_masked(x, self.rows[r]) for r in self.readers[x])
+
     def _is_masked(self, k: int, row: Row) -> bool:
         if row.op is not Op.SELECT or k in (row.operands[0], row.operands[2]):
             return False
@@ -189,7 +205,8 @@ def least(
                 sources.add(k)
                 sizes[k] = CARRIED * shared[k]
             continue
-        if k in carry or (row.op is not Op.INPUT and not (_is_cheap(row) or picks.is_part(k))):
+        cheap = _is_cheap(row) and not picks.is_beside_part(k)
+        if k in carry or (row.op is not Op.INPUT and not (cheap or picks.is_part(k))):
             if k in read:
                 kept.append(k)
                 continue

@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
-from ckad.engines.native.ir.element import Array, load, nbytes, store, whole
+from ckad.engines.native.ir.element import Array, Value, load, nbytes, store, whole
 from ckad.engines.native.kernels.rows import (
     LANES,
     add_row,
+    along,
+    backwards,
     copy_row,
     emit_copy,
     emit_zeros,
@@ -81,6 +83,8 @@ def _row(b: ir.IRBuilder, row: Axis, out: Array, x: Array, add: bool) -> None:
         (add_row if add else copy_row)(b, out, x, row.extent)
     elif (row.to, row.source) == (1, 0) and not add:
         fill_row(b, out, load(b, x, whole(0)), row.extent)
+    elif {row.to, row.source} == {1, -1}:
+        _reversed_row(b, row, out, x, add)
     else:
         with nest(b, [row.extent]) as at:
             place = offset(b, at, [row.to])
@@ -88,6 +92,20 @@ def _row(b: ir.IRBuilder, row: Axis, out: Array, x: Array, add: bool) -> None:
             if add:
                 value = plus(b, out.type.dtype, load(b, out, place), value)
             store(b, out, place, value)
+
+
+def _reversed_row(b: ir.IRBuilder, row: Axis, out: Array, x: Array, add: bool) -> None:
+    """Eight elements at a time, which change their order in a register."""
+
+    def move(at: Value, lanes: int) -> None:
+        last = b.sub(whole(1 - lanes), at)  # of these places, downwards from the first
+        to, source = (at, last) if row.to == 1 else (last, at)
+        value = backwards(b, load(b, x, source, lanes))
+        if add:
+            value = plus(b, out.type.dtype, load(b, out, to, lanes), value)
+        store(b, out, to, value)
+
+    along(b, row.extent, move)
 
 
 def _turned(axes: Sequence[Axis]) -> int | None:

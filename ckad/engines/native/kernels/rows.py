@@ -83,6 +83,13 @@ def packed(b: ir.IRBuilder, values: Sequence[Value]) -> Value:
     return vector
 
 
+def backwards(b: ir.IRBuilder, x: Value) -> Value:
+    """The lanes of a vector in the other order."""
+    if not isinstance(x.type, ir.VectorType):
+        return x
+    return b.shuffle_vector(x, x, _places(range(x.type.count - 1, -1, -1)))
+
+
 def _places(places: Sequence[int]) -> Value:
     return ir.Constant(lanes_of(I32, len(places)), list(places))
 

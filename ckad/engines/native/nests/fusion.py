@@ -17,6 +17,7 @@ from heapq import heapify, heappop, heappush
 from ckad.engines.native.nests.holders import Holder, held_in
 from ckad.engines.native.nests.overwritten import reads_before
 from ckad.engines.native.nests.products import part_products, reading_parts
+from ckad.engines.native.nests.shifts import shifts
 from ckad.engines.native.nests.spans import Evaluated
 from ckad.engines.native.nests.work import work_of
 from ckad.engines.native.values.registers import is_small
@@ -69,7 +70,7 @@ class Fusion:
     """
 
     def __init__(self, tape: Tape, alone: Collection[int] = ()) -> None:
-        self.tape, self.products = tape, part_products(tape)
+        self.tape, self.products, self.shifts = tape, part_products(tape), shifts(tape)
         self.rows = reading_parts(tape.rows, self.products)
         self.readers = readers_of(self.rows)
         self.uniform = [self._uniform(k) for k in range(len(tape))]
@@ -148,6 +149,8 @@ class Fusion:
         """Whether row r has to find its operand x in memory."""
         row = self.rows[r]
         if self.uniform[r] is not None or self.sum_root[r]:
+            return False
+        if r in self.shifts and x == row.operands[1]:
             return False
         if row.op is Op.BROADCAST:
             return self.fusable[r] and row.type.size != self.rows[x].type.size
@@ -256,7 +259,7 @@ class Fusion:
         spans = [*(self.spans(k) or ())]
         if k in self.products:
             spans += [span for span in self.products[k].spans if span is not None]
-        return bounds_in(spans)
+        return bounds_in(spans) | {b.row for b in (self.shifts.get(k),) if b is not None}
 
     def is_alone(self, k: int) -> bool:
         return not self.fusable[k] and not self.sum_root[k]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ckad.engines.native.values.registers import is_small
-from ckad.tape.extents import Masks, Spans
+from ckad.tape.extents import PART, Masks, Spans
 from ckad.tape.ops import Op, is_elementwise
 from ckad.tape.row import Row
 from ckad.tape.tape import Tape
@@ -57,7 +57,9 @@ class Evaluated:
     def _wanted(self, k: int) -> Seen:
         """Where the readers of row k compute what they need it for."""
         if k in self.outputs:
-            return {None}
+            row = self.rows[k]
+            part = row.op is Op.SELECT and PART in row.attrs and not self.readers[k]
+            return {self.masks.spans(row.operands[0]) if part else None}
         found: Seen = set()
         for r in self.readers[k]:
             for at, x in enumerate(self.rows[r].operands):

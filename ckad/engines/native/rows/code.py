@@ -20,6 +20,7 @@ from ckad.engines.native.rows.calls import emit_routine
 from ckad.engines.native.rows.pieces import is_piece, lower_piece
 from ckad.engines.native.rows.places import Places
 from ckad.engines.native.rows.shared import is_shared, lower_shared
+from ckad.engines.native.rows.shifted import lower_shifted
 from ckad.engines.native.rows.small import fits_registers, in_registers
 from ckad.engines.native.rows.wrap import wrap_array, wrap_registers
 from ckad.engines.native.rows.writer import Emitted, Writer
@@ -172,6 +173,8 @@ def _computed(code: TapeCode, k: int, row: Row) -> None:
         return
     if k in code.fusion.products:
         lower_product(code, k, row)
+    elif k in code.fusion.shifts:
+        lower_shifted(code, k, row)
     elif fits_registers(code, row):
         code.held[k] = in_registers(code, row)
     elif is_piece(code.tape, row):

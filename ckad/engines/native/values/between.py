@@ -31,10 +31,16 @@ def limits(b: ir.IRBuilder, span: Span, n: int, scalar: Scalar) -> tuple[Value, 
 
 
 def _numbers(b: ir.IRBuilder, bounds: Sequence[Bound], scalar: Scalar) -> Iterator[Value]:
-    for row, sign, shift in bounds:
-        value = smaller(b, larger(b, scalar(row), whole(-FAR)), whole(FAR))
-        value = value if sign > 0 else b.sub(whole(0), value)
-        yield b.add(value, whole(shift)) if shift else value
+    for bound in bounds:
+        yield number(b, bound, scalar)
+
+
+def number(b: ir.IRBuilder, bound: Bound, scalar: Scalar) -> Value:
+    """The number of a bound, or one that is as far beyond all places."""
+    row, sign, shift = bound
+    value = smaller(b, larger(b, scalar(row), whole(-FAR)), whole(FAR))
+    value = value if sign > 0 else b.sub(whole(0), value)
+    return b.add(value, whole(shift)) if shift else value
 
 
 def vector_limits(b: ir.IRBuilder, span: Span, n: int, scalar: Scalar) -> tuple[Value, Value]:
