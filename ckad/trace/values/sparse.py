@@ -287,6 +287,8 @@ class Dense(Array):
 
     I, H = property(_by_name("matrix.I")), property(_by_name("matrix.H"))  # noqa: E741
     trace, ravel = _by_name("matrix.trace"), _by_name("matrix.ravel")
+    reshape, astype = _by_name("matrix.reshape"), _by_name("matrix.astype")
+    item, tolist = _by_name("matrix.item"), _by_name("matrix.tolist")
     __pow__, __rpow__ = _by_name("matrix ** n"), _by_name("n ** matrix")
     __matmul__, __rmatmul__ = _by_name("matrix @"), _by_name("@ matrix")
     __iadd__, __isub__ = _by_name("matrix +="), _by_name("matrix -=")

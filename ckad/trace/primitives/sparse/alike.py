@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ckad.trace.dispatch import call, reject
+from ckad.trace.dispatch import SPARSE, call, put, reject
 from ckad.trace.primitives.sparse.dense import beside_sparse, reduced
 from ckad.trace.primitives.sparse.operators import is_matrix, numbers_of
 from ckad.trace.values.sparse import Dense
@@ -63,11 +62,11 @@ for _function in _REDUCED:
     beside_sparse(_function, reduced(_function))
 
 
-def _method(function: Any, give: Callable[[Any], Any]) -> Any:
-    return lambda x, *args, **options: give(getattr(x.numbers, function)(*args, **options))
+def _method(name: str, give: Callable[[Any], Any]) -> Any:
+    return lambda x, *args, **options: give(getattr(x.numbers, name)(*args, **options))
 
 
 for _name in ("reshape", "astype"):
-    setattr(Dense, _name, _method(_name, _as_matrix))
+    put(f"matrix.{_name}", _method(_name, _as_matrix), SPARSE)
 for _name in ("item", "tolist"):
-    setattr(Dense, _name, _method(_name, partial(lambda x: x)))
+    put(f"matrix.{_name}", _method(_name, lambda x: x), SPARSE)
