@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -83,3 +84,29 @@ def ends_an_exception(x: float) -> float:
 @pytest.mark.parametrize("x", [0.31, 0.63, 0.92])
 def test_the_end_of_finally_counts(fun: Callable[[float], float], x: float) -> None:
     check_number(fun, x)
+
+
+@contextlib.contextmanager
+def catching(found: list[float], x: float) -> Iterator[float]:
+    try:
+        yield x
+    except ValueError:
+        found.append(3 * x)
+    finally:
+        found.append(x)
+
+
+def raises_in_a_generators_manager(x: float) -> float:
+    found: list[float] = []
+    s = 0.0
+    for k in range(5):
+        with catching(found, x) as v:
+            s += v
+            if k == 3:
+                raise ValueError
+            s *= 1.1 * x
+    return s + sum(found)
+
+
+def test_what_a_generators_manager_catches() -> None:
+    check_number(raises_in_a_generators_manager, 0.7)

@@ -128,9 +128,10 @@ def generated_by(manager: Any) -> Generated | None:
 
 def around(generated: Generated, body: Consumer) -> Flow | None:
     """The body of a ``with`` statement, run where its generator yields; how it ends."""
-    before, flows = region(), []
+    before, entered, flows = region(), [], []
 
     def inside(value: Any) -> None:
+        entered.append(value)
         if region() is not before:
             raise UnrecordableError.here(
                 "a context manager yields in a loop, or on a side of a traced condition. "
@@ -139,9 +140,9 @@ def around(generated: Generated, body: Consumer) -> Flow | None:
         flows.append(body(value))
 
     generated.run(inside, catches=True)
-    if len(flows) != 1:
-        raise RuntimeError(f"the generator of a context manager yields {len(flows)} times, not 1")
-    flow: Flow | None = flows[0]
+    if len(entered) != 1:
+        raise RuntimeError(f"the generator of a context manager yields {len(entered)} times, not 1")
+    flow: Flow | None = flows[0] if flows else None  # it has caught what the body has raised
     return flow
 
 
