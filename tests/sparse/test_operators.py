@@ -141,3 +141,38 @@ def test_a_function_that_is_not_linear_has_no_transpose() -> None:
 
     with pytest.raises(DifferentiationError, match=r"test_operators\.py.*not linear"):
         ckad.grad(program, engine="vm")(X)
+
+
+def by_products(x: Any) -> Any:
+    """Steps of a descent, by the products of matrices that are known."""
+    A, B = sla.aslinearoperator(MATRIX.toarray()[:5]), sla.aslinearoperator(MATRIX)
+    total = 0.0
+    for _ in range(6):
+        r = A.matvec(x) - 1.0
+        x = x - 0.05 * A.rmatvec(r)
+        total += np.sum(A.dot(x) ** 2) + np.sum(A.T @ r) + np.sum(A.H.matvec(r) ** 2)
+    return total + np.sum(B.rmatvec(x) * (B * x)) + np.sum(B.matmat(np.outer(x, x)[:, :2]))
+
+
+def by_products_of_a_traced_one(x: Any) -> Any:
+    A = sla.aslinearoperator(np.diag(x) + 0.1 * np.outer(x, x))
+    found, _ = sla.cg(A, x, rtol=1e-12)
+    return np.sum((A.matvec(x) + A @ x) * A.rmatvec(x)) + np.sum(found) + A.shape[0]
+
+
+@pytest.mark.parametrize("program", [by_products, by_products_of_a_traced_one])
+def test_matrices_as_operators(program: Any) -> None:
+    value, gradient = ckad.value_and_grad(program, engine="vm")(X)
+    assert value == pytest.approx(program(X), rel=1e-9)
+    steps = 1e-6 * np.eye(N)
+    slopes = [(program(X + h) - program(X - h)) / 2e-6 for h in steps]
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-6)
+
+
+def test_a_matrix_that_an_operator_from_outside_holds_is_noticed() -> None:
+    held = np.eye(N)
+    outside = sla.aslinearoperator(held)
+    g = ckad.grad(lambda x: np.sum(outside.matvec(x)), engine="vm")
+    np.testing.assert_array_equal(g(X), np.ones(N))
+    held[0, 0] = 3.0
+    np.testing.assert_array_equal(g(X), [3.0, *np.ones(N - 1)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.optimize import minimize
 
 import ckad
 
@@ -95,3 +96,21 @@ def test_functions_that_solvers_call_make_their_arrays(options):
 
     with pytest.raises(ckad.errors.AliasError, match="makes the array itself"):
         ckad.grad(program)(np.array([1.3]))
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.SolverWarning")
+def test_a_mask_that_is_true_nowhere_writes_nothing():
+    def fitted(x):
+        times = np.array([0.5, 1.0, 2.0])
+
+        def misfit(p):
+            times[times <= 0] = 1e-16  # no time is
+            return np.sum((np.exp(-p[0] * times) - x) ** 2)
+
+        return minimize(misfit, np.array([1.0]), tol=1e-10).x[0]
+
+    x = np.exp(-0.7 * np.array([0.5, 1.0, 2.0]))
+    value, slope = ckad.value_and_grad(fitted, engine="vm")(x)
+    assert value == pytest.approx(0.7, rel=1e-6)
+    h = np.array([0.0, 1e-4, 0.0])
+    assert slope[1] == pytest.approx((fitted(x + h) - fitted(x - h)) / 2e-4, rel=1e-3)

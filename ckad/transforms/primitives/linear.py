@@ -18,7 +18,7 @@ from ckad.trace.arrays import known, solution, stopping
 from ckad.trace.memory import assumed
 from ckad.trace.record import inline
 from ckad.trace.source import follow
-from ckad.trace.source.library.written import iterations
+from ckad.trace.source.library.written import iterations, operators
 from ckad.trace.values.tracer import Tracer, lift, value
 from ckad.transforms.forward import jvp
 from ckad.transforms.gradients import vjp
@@ -31,8 +31,8 @@ Product = Callable[[Any], Any]
 def krylov(method: str, product: Product, b: Any, M: Product | None = None, **options: Any) -> Any:
     """(x, info) of one of SciPy's iterations, recorded."""
     shape = (b.size, b.size)
-    A = iterations.LinearOperator(shape, product)
-    of_residuals = None if M is None else iterations.LinearOperator(shape, M)
+    A = operators.LinearOperator(shape, product)
+    of_residuals = None if M is None else operators.LinearOperator(shape, M)
     return follow(getattr(iterations, method))(A, b, M=of_residuals, **options)
 
 

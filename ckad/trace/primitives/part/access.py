@@ -101,6 +101,8 @@ def setitem(x: Tracer, index: Any, new: Any) -> None:
         if found.holds_places(index):
             return found.write(x, index, from_list(new))
     entries = indexing.expand(index, x.shape)
+    if np.ndim(new) == 0 and any(map(_is_nowhere, entries)):
+        return None
     if any(map(is_traced_slice, entries)):
         if indexing.is_advanced(entries):
             return beside.write(x, entries, new)
@@ -117,6 +119,11 @@ def setitem(x: Tracer, index: Any, new: Any) -> None:
     if indexing.is_advanced(entries):
         return indexing.scatter(x, entries, lift(from_list(new)))
     return write_part(indexing.view_of(x, entries, snapshot=False), new)
+
+
+def _is_nowhere(entry: Any) -> bool:
+    """Whether it is a mask that is known to be true nowhere."""
+    return isinstance(entry, np.ndarray) and entry.dtype == bool and not entry.any()
 
 
 def _has_items(new: Any) -> bool:

@@ -11,7 +11,8 @@ from ckad import trees
 from ckad.patterns import is_sparse, is_superlu
 from ckad.trace.dispatch import call, reject
 from ckad.trace.memory import assumed
-from ckad.trace.source.library.written import iterations
+from ckad.trace.source.library.written import iterations, operators
+from ckad.trace.source.outside.kinds import is_operator
 from ckad.trace.source.values import holds_tracer
 from ckad.trace.values.array import Array
 from ckad.trace.values.complex import ComplexTracer, as_complex
@@ -42,6 +43,8 @@ def operands(x: Any, y: Any, made: bool) -> tuple[Any, Any]:
         x = _traced(x, y)
     elif isinstance(x, Array) and is_sparse(y):
         y = _traced(y, x)
+    elif isinstance(y, Array) and (A := _matrix_of(x)) is not None:
+        x = _as_traced(A, y)
     elif isinstance(x, Array) and isinstance(y, np.matrix):
         y = call(np.asmatrix, (lift(np.asarray(y)),), {})
     elif isinstance(y, Array) and isinstance(x, np.matrix):
@@ -74,7 +77,40 @@ def method(callee: Any, given: tuple[Any, ...]) -> Any:
         return getattr(_traced(owner, *given), callee.__name__)
     if is_superlu(owner) and callee.__name__ == "solve":
         return _Solutions(owner)
+    if callee.__name__ in _PRODUCTS and (A := _matrix_of(owner)) is not None:
+        return _Products(A, callee.__name__.startswith("r"))
     return callee
+
+
+_PRODUCTS = frozenset("matvec rmatvec matmat rmatmat dot".split())
+
+
+def _matrix_of(owner: Any) -> Any:
+    """That of one of SciPy's operators that hold a matrix, as ``aslinearoperator`` gives them."""
+    if is_operator(owner):
+        return owner.A
+    kind = type(owner)
+    if kind.__name__ not in _TURNED:
+        return None
+    A = _matrix_of(owner.A)
+    return None if A is None else A.T.conj() if "Adjoint" in kind.__name__ else A.T
+
+
+_TURNED = ("_TransposedLinearOperator", "_AdjointLinearOperator")
+
+
+def _as_traced(A: Any, x: Any) -> Any:
+    return _traced(A, x) if is_sparse(A) else lift(np.asarray(A))
+
+
+class _Products:
+    """``matvec`` and its like of an operator that holds a matrix, of traced values."""
+
+    def __init__(self, A: Any, of_adjoint: bool) -> None:
+        self.A = A.T.conj() if of_adjoint else A
+
+    def __call__(self, x: Any) -> Any:
+        return _as_traced(self.A, x) @ x
 
 
 _SOLVERS = ("cg", "bicgstab", "gmres")
@@ -85,16 +121,18 @@ def replaced(callee: Any, args: Any, options: Any) -> Any:
     module = sys.modules.get("scipy.sparse.linalg")
     if module is None or not _package_of(callee).startswith("scipy.sparse"):
         return callee
+    if callee is module.aslinearoperator and isinstance(args[0], Array):
+        return operators.MatrixOperator
     if callee is module.LinearOperator and _is_of_functions(args, options):
-        return iterations.LinearOperator
+        return operators.LinearOperator
     given = (*args[:1], options.get("A"), options.get("M"))
-    if assumed.by_steps() or any(type(x) is iterations.LinearOperator for x in given):
+    if assumed.by_steps() or any(isinstance(x, operators.LinearOperator) for x in given):
         for name in _SOLVERS:
             if callee is getattr(module, name):
                 return getattr(iterations, name)
         reject(
             _package_of(callee).startswith("scipy.sparse.linalg")
-            and any(type(x) is iterations.LinearOperator for x in given),
+            and any(isinstance(x, operators.LinearOperator) for x in given),
             f"scipy.sparse.linalg.{getattr(callee, '__name__', callee)} of a LinearOperator "
             "(cg, bicgstab and gmres take one)",
         )

@@ -38,6 +38,7 @@ from ckad.trace.source.outside.kinds import (
     attributes,
     is_distribution,
     is_member,
+    is_operator,
     is_ours,
     is_written,
     top_of,
@@ -283,7 +284,9 @@ def _is_known(watch: Watch, callee: Any, owner: Any, args: Sequence[Any]) -> boo
     if is_in(callee, _CLASSES) or is_in(callee, _OTHERS):
         return True
     if owner is not None and not isinstance(owner, (ModuleType, type)):
-        if is_sparse(owner) or is_superlu(owner) or _is_formula(callee, owner):
+        if is_sparse(owner) or is_superlu(owner) or is_operator(owner):
+            return True
+        if _is_formula(callee, owner):
             return True
         if is_computed(callee, args, watch.is_own):
             return True
@@ -369,8 +372,8 @@ def hand_over(
         give_up()
     if kind in IMMUTABLE or isinstance(x, Traced) or is_ours(kind) or is_superlu(x):
         return
-    if is_sparse(x):
-        return watch.enter(x)
+    if is_sparse(x) or is_operator(x):
+        return watch.enter(x) if is_sparse(x) else watch.attribute(x, "A")
     if kind in CONTAINERS or isinstance(x, (tuple, frozenset, KeysView, ValuesView, ItemsView)):
         for part in x.values() if isinstance(x, dict) else x:
             if depth:

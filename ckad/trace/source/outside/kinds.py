@@ -220,7 +220,7 @@ def is_known(value: Any) -> bool:
     kind: type = type(value)
     if isinstance(value, _KNOWN) or is_ours(kind) or top_of(kind) in DISPLAYS:
         return True
-    if is_superlu(value) or is_distribution(value):
+    if is_superlu(value) or is_distribution(value) or is_operator(value):
         return True
     if python_function(value) is not None or scalar_function(value) is not None:
         return True
@@ -232,6 +232,14 @@ def is_distribution(value: Any) -> bool:
     if not type(value).__module__.startswith("scipy.stats."):
         return False
     return any(value is one for one in vars(sys.modules["scipy.stats"]).values())
+
+
+def is_operator(value: Any) -> bool:
+    """Whether it is one of SciPy's operators that hold a matrix, as ``aslinearoperator`` gives."""
+    kind = type(value)
+    if not kind.__module__.startswith("scipy.sparse.linalg"):
+        return False
+    return any(base.__name__ == "MatrixLinearOperator" for base in kind.__mro__)
 
 
 def is_console(value: Any) -> bool:

@@ -43,6 +43,7 @@ from ckad.trace.source.outside.kinds import (
     is_distribution,
     is_known,
     is_namespace,
+    is_operator,
     is_ours,
     is_plain,
     top_of,
@@ -184,6 +185,8 @@ class Watch:
                 self.on_class(base, name)
         elif is_sparse(owner) or is_superlu(owner) or is_distribution(owner):
             self.enter(owner)
+        elif is_operator(owner):
+            self._part(owner, "A")
         elif isinstance(owner, tuple) and is_library(kind.__module__):
             self.enter(owner)  # sys.float_info and its like
         elif not (is_ours(kind) or isinstance(owner, np.dtype) or top_of(kind) in DISPLAYS):
