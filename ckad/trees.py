@@ -16,8 +16,7 @@ import numpy as np
 import optree
 
 from ckad.errors import UnrecordableError
-from ckad.leaves import is_whole
-from ckad.patterns import Pattern, is_sparse, taken_apart
+from ckad.patterns import Pattern, is_sparse, is_whole, taken_apart
 
 _NAMESPACE = "ckad"
 _ONE_LEVEL: dict[str, Any] = {"none_is_leaf": True, "namespace": _NAMESPACE}
