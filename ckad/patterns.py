@@ -13,6 +13,17 @@ from typing import Any
 
 import numpy as np
 
+#: Classes of single numbers, and element types of arrays that are taken as they are.
+_NUMBERS = frozenset((float, int, bool, str))
+_ELEMENTS = frozenset(np.dtype(kind).char for kind in (np.float64, np.float32, np.int64, np.bool_))
+
+
+def is_whole(x: Any) -> bool:
+    """Whether a leaf certainly has no parts, as sparse matrices and complex numbers have; most
+    calls have no others, and wait for this."""
+    kind = type(x)
+    return kind in _NUMBERS or (kind is np.ndarray and x.dtype.char in _ELEMENTS)
+
 
 def is_sparse(x: Any) -> bool:
     """Whether ``x`` is one of SciPy's sparse matrices or arrays; it loads no SciPy."""

@@ -16,9 +16,10 @@ import numpy as np
 import optree
 
 from ckad.errors import UnrecordableError
-from ckad.patterns import Pattern, is_sparse, taken_apart
+from ckad.patterns import Pattern, is_sparse, is_whole, taken_apart
 
 _NAMESPACE = "ckad"
+_ONE_LEVEL: dict[str, Any] = {"none_is_leaf": True, "namespace": _NAMESPACE}
 _known: set[type] = set()
 _lock = threading.Lock()
 
@@ -31,10 +32,13 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
         leaves, treedef = optree.tree_flatten(tree, is_leaf, namespace=_NAMESPACE)
     except RecursionError as error:
         raise UnrecordableError.here("objects hold one another. Hold numbers.") from error
-    new = {type(x) for x in leaves if is_dataclass(x) and not (is_leaf and is_leaf(x))}
+    odd = [x for x in leaves if not is_whole(x)]
+    new = {type(x) for x in odd if is_dataclass(x) and not (is_leaf and is_leaf(x))}
     for cls in new:
         _register(cls)
-    return flatten(tree, is_leaf) if new else _with_parts(leaves, treedef)
+    if new:
+        return flatten(tree, is_leaf)
+    return _with_parts(leaves, treedef) if odd else (leaves, treedef)
 
 
 # --- complex leaves ----------------------------------------------------------------------------
@@ -338,17 +342,13 @@ def with_children(x: Any, children: list[Treedef]) -> Treedef:
 def with_items(x: tuple[Any, ...], items: list[Any]) -> Any:
     """A tuple like ``x`` with other items."""
     whole: Any = x
-    structure = optree.tree_structure(
-        whole, is_leaf=lambda part: part is not whole, none_is_leaf=True, namespace=_NAMESPACE
-    )
+    structure = optree.tree_structure(whole, is_leaf=lambda part: part is not whole, **_ONE_LEVEL)
     return optree.tree_unflatten(structure, items)
 
 
 def items_of(x: Any) -> list[Any]:
     """What a tuple or dict holds, in the order of the children of its structure."""
-    found: list[Any] = optree.tree_leaves(
-        x, is_leaf=lambda part: part is not x, none_is_leaf=True, namespace=_NAMESPACE
-    )
+    found: list[Any] = optree.tree_leaves(x, is_leaf=lambda part: part is not x, **_ONE_LEVEL)
     return found
 
 

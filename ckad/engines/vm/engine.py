@@ -11,7 +11,7 @@ from ckad.engines.actions import Bare, Feed, Slots
 from ckad.engines.counts import Body, total, touched
 from ckad.engines.stops import Stops
 from ckad.engines.vm.assembly.assemble import assemble
-from ckad.engines.vm.machine import execute
+from ckad.engines.vm.machine import Runner
 from ckad.engines.vm.program import CELL, Program
 from ckad.errors import EngineError
 from ckad.tape.ops import OPS, Group
@@ -52,6 +52,7 @@ class Loaded:
         self.compile_seconds = 0.0
         self.from_cache = False
         self.longest: dict[int, int] = {}
+        self._runner: Runner | None = None
 
     def program(self, slots: Mapping[int, Slots]) -> Program:
         if slots != self.slots:
@@ -90,8 +91,10 @@ class Loaded:
         slots: Mapping[int, Slots],
         on_progress: Callable[[int], None] | None,
     ) -> list[np.ndarray]:
-        program = self.program(slots)
-        return execute(program, inputs, feeds, on_progress, self.stops, self.longest)
+        runner, program = self._runner, self.program(slots)
+        if runner is None or runner.program is not program or runner.feeds is not feeds:
+            runner = self._runner = Runner(program, feeds)
+        return runner(inputs, on_progress, self.stops, self.longest)
 
 
 def load(tape: Tape, check_finite: bool, threads: int, keeps_all: bool) -> Loaded:

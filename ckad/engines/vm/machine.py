@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
-from functools import cache, cached_property, partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from math import prod
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 from ckad.engines import arena, blas, flags
-from ckad.engines.actions import NO_END, Course, Feed, TooManySteps, closing_courses, filled
+from ckad.engines.actions import Feed, TooManySteps, closing_courses
 from ckad.engines.origin import located, not_finite, stopped
 from ckad.engines.stops import Seen, Stops
 from ckad.engines.vm.isa import Status
 from ckad.engines.vm.kernels import table
-from ckad.engines.vm.kernels.interpreter import (
-    ACTION_COLUMNS,
-    COLUMNS,
-    COUNT,
-    CURSOR,
-    FILLED,
-    FIRST,
-    MOST,
-)
-from ckad.engines.vm.program import CELL, MOST_CELLS, Place, Program, Token
-from ckad.errors import NonFiniteError, ScheduleError
+from ckad.engines.vm.kernels.interpreter import MOST
+from ckad.engines.vm.program import CELL, Place, Program
+from ckad.engines.vm.tables import NO_TABLES, NoTables, Tables
+from ckad.errors import NonFiniteError
 from ckad.tape.routines import ROUTINES
 from ckad.tape.types import DType
 
@@ -38,117 +31,8 @@ PAUSE = 0.05
 #: The interpreter runs without the GIL.
 _RUN = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 5, *[ctypes.c_int64] * 2)
 CHECK_WORDS, CALL_WORDS = 4, 2
-_AS_IT_IS = nullcontext()
-
-
-class _NoTables:
-    """What stands for the tables of programs without taped loops: nobody reads it."""
-
-    table, rows = np.zeros((1, COLUMNS), np.int64), np.zeros((1, ACTION_COLUMNS), np.int64)
-
-    @cached_property
-    def addresses(self) -> tuple[int, int]:
-        return self.table.ctypes.data, self.rows.ctypes.data
-
-    def refill(self, number: int) -> None:
-        raise AssertionError(f"loop {number} has no actions")
-
-
-_NO_TABLES = _NoTables()
-
-
-class _Tables(_NoTables):
-    """The action tables of a run."""
-
-    def __init__(
-        self,
-        program: Program,
-        feeds: Mapping[int, Feed],
-        f: np.ndarray,
-        inputs: Sequence[np.ndarray],
-    ) -> None:
-        self.table = np.zeros((len(program.loops), COLUMNS), np.int64)
-        self.after: dict[int, Callable[[int], Iterator[np.ndarray]] | None] = {}
-        n_rows = sum(feed.n_rows for feed in feeds.values())
-        self.rows = np.zeros((n_rows, ACTION_COLUMNS), np.int64)
-        self.streams: dict[int, Iterator[np.ndarray]] = {}
-        self.room: dict[int, int] = {}
-        self.courses: dict[int, Course] = {}
-        at = 0
-        for name, number in program.loops.items():
-            feed = feeds[name]
-            self.room[number] = feed.n_rows
-            if feed.fixed is None:
-                self.streams[number] = feed.pieces()
-            else:
-                self.rows[at : at + feed.n_rows] = feed.fixed
-            self.after[number] = feed.after
-            self.table[number] = (
-                *(at, at if feed.fixed is None else at + feed.n_rows, at, at + feed.reverse),
-                *(feed.after is not None, -1, 0),
-            )
-            at += feed.n_rows
-            if feed.begin is not None:
-                self.courses[number] = feed.begin(Window(f, program.tokens[name]), inputs)
-
-    def fill(self) -> None:
-        """The first pieces of all loops; a course is asked when its loop begins."""
-        for number in self.streams.keys() - self.courses.keys():
-            self.refill(number)
-
-    def refill(self, number: int) -> None:
-        """The next pieces, as many as there is room for: one of a stream, all of a whole table."""
-        first, room = int(self.table[number, FIRST]), self.room[number]
-        if number in self.courses:
-            return self._follow(number, first)
-        after, n_steps = self.after[number], int(self.table[number, COUNT])
-        if after and n_steps >= 0:
-            self.streams[number], self.after[number] = after(n_steps), None
-        if number not in self.streams:
-            raise ScheduleError(NO_END)
-        stream, learns = self.streams[number], self.after[number] is not None
-        n_rows = filled(self.rows[first : first + room], stream, learns)
-        if not n_rows:
-            raise ScheduleError(NO_END)
-        self.table[number, CURSOR], self.table[number, FILLED] = first, first + n_rows
-
-    def _follow(self, number: int, first: int) -> None:
-        """The next piece of actions between which something is to be done."""
-        n_steps = int(self.table[number, COUNT])
-        learnt = self.after[number] is not None and n_steps >= 0
-        if learnt:
-            self.after[number] = None
-        piece = self.courses[number].following(n_steps if learnt else None)
-        if piece is None:
-            raise ScheduleError(NO_END)
-        self.rows[first : first + len(piece)] = piece
-        self.table[number, CURSOR], self.table[number, FILLED] = first, first + len(piece)
-
-
-class Window:
-    """What can be seen of an outermost loop between its pieces; see actions.Window."""
-
-    def __init__(self, f: np.ndarray, token: Token) -> None:
-        self.f, self.token = f, token
-
-    @property
-    def n_steps(self) -> int:
-        at = self.token.n_steps
-        return MOST_CELLS if at is None else int(self.f[at : at + 1].view(np.int64)[0])
-
-    def end_at(self, n_steps: int) -> None:
-        at = self.token.n_steps
-        assert at is not None
-        self.f[at : at + 1].view(np.int64)[0] = n_steps
-
-    def slot(self, number: int) -> list[memoryview]:
-        return self._parts([(at + number * size, size) for at, size in self.token.carry])
-
-    def live(self, reverse: bool) -> list[memoryview]:
-        return self._parts(self.token.totals if reverse else self.token.given)
-
-    def _parts(self, cells: Sequence[tuple[int, int]]) -> list[memoryview]:
-        return [self.f[at : at + n].data.cast("B") for at, n in cells]
+#: Workspaces that a program keeps, for as many threads as call it at once.
+MOST_IDLE = 4
 
 
 class _Calls:
@@ -188,95 +72,179 @@ def _interpreter() -> Callable[..., int]:
     return _RUN(table.run())
 
 
+class Runner:
+    """A program with its actions, ready to run again and again, from several threads."""
+
+    def __init__(self, program: Program, feeds: Mapping[int, Feed]) -> None:
+        self.program, self.feeds = program, feeds
+        self._nbytes = CELL * program.n_cells
+        self._idle: list[Workspace] = []  # threads take from it and give back, each in one step
+
+    def __call__(
+        self,
+        inputs: Sequence[np.ndarray],
+        on_progress: Callable[[int], None] | None = None,
+        stops: Stops | None = None,
+        longest: dict[int, int] | None = None,
+    ) -> list[np.ndarray]:
+        """Run on plain arrays; returns one new array per output, none if it was stopped.
+
+        Between time slices Ctrl-C is answered and ``on_progress`` is told the steps done so far.
+        ``longest`` gets the steps that guarded loops ran at the most. Raises TracedIndexError and
+        NonFiniteError with the user's place.
+        """
+        if self._nbytes >= arena.LEAST:
+            memory = arena.take(self._nbytes)
+            results = Workspace(self, memory).run(inputs, on_progress, stops, longest)
+            arena.give(memory)
+            return results
+        try:  # what is not worth being kept by the arena is kept here
+            space = self._idle.pop()
+        except IndexError:
+            space = Workspace(self, arena.aligned(self._nbytes))
+        results = space.run(inputs, on_progress, stops, longest)
+        if len(self._idle) < MOST_IDLE:
+            self._idle.append(space)
+        return results
+
+
+class Workspace:
+    """The memory of one run at a time, and what is known of it before a run begins."""
+
+    def __init__(self, runner: Runner, memory: np.ndarray) -> None:
+        program = self.program = runner.program
+        self.feeds = runner.feeds
+        self.f = memory[: CELL * program.n_cells].view(np.float64)
+        self.i = self.f.view(np.int64)
+        self.address = int(self.f.ctypes.data)
+        self.constants = [(self._view(at, x), x) for at, x in program.whole]
+        self.inputs = [(x.offset, None if x.far else self._place(x)) for x in program.inputs]
+        self.outputs = [self._reader(x) for x in program.outputs]
+        self.calls = _Calls(program, self.f, self.i)
+        self.report = (ctypes.c_int64 * 4)()
+        own = Tables(program, self.feeds, self.f, ()) if _stay(self.feeds) else None
+        self.tables = own if self.feeds else NO_TABLES
+        self.entry = None if self.tables is None else self._entry(self.tables)
+
+    def _view(self, offset: int, like: np.ndarray) -> np.ndarray:
+        cells = self.f if like.dtype.kind == "f" else self.i
+        return cells[offset : offset + like.size].reshape(like.shape)
+
+    def _place(self, place: Place) -> np.ndarray:
+        cells, size = self.f if place.type.is_float else self.i, prod(place.type.shape)
+        return cells[place.offset : place.offset + size].reshape(place.type.shape)
+
+    def _reader(self, place: Place) -> Callable[[], np.ndarray]:
+        if place.type.dtype is DType.F64:  # as it lies there, and most are
+            return self._place(place).copy
+        return partial(get, self.f, self.i, place)
+
+    def _entry(self, tables: NoTables) -> Callable[..., int]:
+        addresses = self.address, *tables.addresses, ctypes.addressof(self.report)
+        return partial(_interpreter(), self.program.address, *addresses)
+
+    def run(
+        self,
+        inputs: Sequence[np.ndarray],
+        on_progress: Callable[[int], None] | None,
+        stops: Stops | None,
+        longest: dict[int, int] | None,
+    ) -> list[np.ndarray]:
+        self.f[0] = 0.0
+        at, numbers = self.program.scattered
+        self.i[at] = numbers
+        for view, values in self.constants:
+            view[...] = values
+        lent = []
+        for x, (offset, place) in zip(inputs, self.inputs, strict=True):
+            if place is not None:
+                place[...] = x
+            else:
+                lent.append(_in_cells(x))
+                self.i[offset] = (lent[-1].ctypes.data - self.address) // CELL
+        told = on_progress, stops, longest
+        if not self.program.calls_blas:
+            return self._with_tables(inputs, *told)
+        with blas.one_thread():
+            return self._with_tables(inputs, *told)
+
+    def _with_tables(
+        self,
+        inputs: Sequence[np.ndarray],
+        on_progress: Callable[[int], None] | None,
+        *told: Any,
+    ) -> list[np.ndarray]:
+        if self.tables is not None and self.entry is not None:
+            self.tables.begin()
+            return self._slices(self.entry, self.tables, on_progress, *told)
+        tables = Tables(self.program, self.feeds, self.f, inputs)
+        with closing_courses(tables.courses):
+            tables.fill()
+            return self._slices(self._entry(tables), tables, on_progress, *told)
+
+    def _slices(
+        self,
+        run: Callable[..., int],
+        tables: NoTables,
+        on_progress: Callable[[int], None] | None,
+        stops: Stops | None,
+        longest: dict[int, int] | None,
+    ) -> list[np.ndarray]:
+        """Time slice after time slice until the program stops."""
+        program, report, f, i = self.program, self.report, self.f, self.i
+        report[2] = 0  # the steps done, which the interpreter counts
+        pc, fuel = 0, SLICE // 16
+        watched = flags.is_watching()
+        while True:
+            began = perf_counter()
+            if watched:
+                flags.begin()
+            pc = run(pc, fuel)
+            if watched:
+                flags.note()
+            status = STATUS[report[0]]
+            if status is Status.PAUSED:
+                fuel = min(SLICE, 1 + int(fuel * PAUSE / (perf_counter() - began)))
+            if on_progress is not None:
+                on_progress(report[2])
+            if status is Status.DONE:
+                if longest is not None and program.loops:
+                    ran = tables.table[:, MOST].tolist()
+                    longest.update({name: ran[number] for name, number in program.loops.items()})
+                return [read() for read in self.outputs]
+            if status is Status.ACTIONS:
+                tables.refill(report[1])
+            elif status is Status.LENGTH:
+                (name,) = (k for k, number in program.loops.items() if number == report[1])
+                raise TooManySteps(name, report[3])
+            elif status is Status.NOT_FINITE and stops is not None:
+                at = report[1]
+                numbers = tuple(int(i[cell]) for cell in program.counters[at])
+                seen = Seen(program.places[at], numbers, get(f, i, program.results[at]))
+                if stops.see(at, seen):
+                    return []
+                pc += CHECK_WORDS
+            elif status is Status.CALL:
+                self.calls.run(report[1])
+                pc += CALL_WORDS
+            elif status is Status.FAILED:
+                raise self.calls.failure(report[1], report[3])
+            elif status is not Status.PAUSED:
+                _fail(program, status, report[1], f)
+
+
 def execute(
     program: Program,
     inputs: Sequence[np.ndarray],
     feeds: Mapping[int, Feed] | None = None,
-    on_progress: Callable[[int], None] | None = None,
-    stops: Stops | None = None,
-    longest: dict[int, int] | None = None,
 ) -> list[np.ndarray]:
-    """Run ``program`` on plain arrays; returns one new array per output, none if it was stopped.
-
-    Between time slices Ctrl-C is answered and ``on_progress`` is told the steps done so far.
-    ``longest`` gets the steps that guarded loops ran at the most. Raises TracedIndexError and
-    NonFiniteError with the user's place.
-    """
-    memory = arena.take(CELL * program.n_cells)
-    f = memory[: CELL * program.n_cells].view(np.float64)
-    i = f.view(np.int64)
-    f[0] = 0.0
-    at, numbers = program.scattered
-    i[at] = numbers
-    for offset, array in program.whole:
-        put(f, i, offset, array)
-    lent = []
-    for place, array in zip(program.inputs, inputs, strict=True):
-        if place.far:
-            lent.append(_in_cells(array))
-            i[place.offset] = (lent[-1].ctypes.data - f.ctypes.data) // CELL
-        else:
-            put(f, i, place.offset, array)
-    calls, told = _Calls(program, f, i), (on_progress, stops, longest)
-    with blas.one_thread() if program.calls_blas else _AS_IT_IS:
-        if feeds:
-            tables = _Tables(program, feeds, f, inputs)
-            with closing_courses(tables.courses):
-                tables.fill()
-                results = _slices(program, f, i, calls, tables, *told)
-        else:
-            results = _slices(program, f, i, calls, _NO_TABLES, *told)
-    arena.give(memory)
-    return results
+    """Run a program once; see Runner."""
+    return Runner(program, feeds or {})(inputs)
 
 
-def _slices(
-    program: Program,
-    f: np.ndarray,
-    i: np.ndarray,
-    calls: _Calls,
-    tables: _NoTables,
-    on_progress: Callable[[int], None] | None,
-    stops: Stops | None,
-    longest: dict[int, int] | None,
-) -> list[np.ndarray]:
-    """Time slice after time slice until the program stops."""
-    report = (ctypes.c_int64 * 4)()
-    run = partial(_interpreter(), program.address, f.ctypes.data, *tables.addresses, report)
-    pc, fuel = 0, SLICE // 16
-    while True:
-        began = perf_counter()
-        flags.begin()
-        pc = run(pc, fuel)
-        flags.note()
-        status = STATUS[report[0]]
-        if status is Status.PAUSED:
-            fuel = min(SLICE, 1 + int(fuel * PAUSE / (perf_counter() - began)))
-        if on_progress is not None:
-            on_progress(report[2])
-        if status is Status.DONE:
-            if longest is not None:
-                longest.update({k: int(tables.table[x, MOST]) for k, x in program.loops.items()})
-            return [get(f, i, place) for place in program.outputs]
-        if status is Status.ACTIONS:
-            tables.refill(report[1])
-        elif status is Status.LENGTH:
-            (name,) = (k for k, number in program.loops.items() if number == report[1])
-            raise TooManySteps(name, report[3])
-        elif status is Status.NOT_FINITE and stops is not None:
-            at = report[1]
-            numbers = tuple(int(i[cell]) for cell in program.counters[at])
-            seen = Seen(program.places[at], numbers, get(f, i, program.results[at]))
-            if stops.see(at, seen):
-                return []
-            pc += CHECK_WORDS
-        elif status is Status.CALL:
-            calls.run(report[1])
-            pc += CALL_WORDS
-        elif status is Status.FAILED:
-            raise calls.failure(report[1], report[3])
-        elif status is not Status.PAUSED:
-            _fail(program, status, report[1], f)
+def _stay(feeds: Mapping[int, Feed]) -> bool:
+    """Whether the actions of all loops are the same in every run."""
+    return all(x.fixed is not None and x.after is None and x.begin is None for x in feeds.values())
 
 
 def _in_cells(array: np.ndarray) -> np.ndarray:

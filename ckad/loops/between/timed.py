@@ -172,6 +172,7 @@ class Trial:
 
     def close(self, keep: bool) -> None:
         self.steps.close()
+        del self.window  # it holds the memory of the run, and engines keep what they ran last
 
     def _timing(self) -> Timing:
         self.hook = yield from self._each([(int(Action.DROP), 0, 0, 0)])

@@ -51,7 +51,7 @@ class _Computes(Protocol):
 def as_arrays(args: Sequence[Any], options: Options) -> tuple[Sequence[Any], Options]:
     """``args`` with every source as an array; the options say what is left of the disk."""
     for x in args:
-        if type(x) not in PLAIN and _may_hold(type(x)):
+        if type(x) not in PLAIN and _may_be_one(x):
             break
     else:
         return args, options
@@ -62,6 +62,20 @@ def as_arrays(args: Sequence[Any], options: Options) -> tuple[Sequence[Any], Opt
     for k in found:
         leaves[k], options = _as_array(leaves[k], options)
     return trees.unflatten(tree, leaves), options
+
+
+def _may_be_one(x: Any) -> bool:
+    """The same of an argument; of Python's own containers by what lies in them, since to ask
+    whether something is a source takes longer than a small call."""
+    kind = type(x)
+    if kind in PLAIN:
+        return False
+    if kind is list or kind is tuple or kind is dict:
+        try:
+            return any(map(_may_be_one, x.values() if kind is dict else x))
+        except RecursionError:  # it holds itself, which is refused where it is taken apart
+            return True
+    return _may_hold(kind)
 
 
 def _may_hold(kind: type) -> bool:
