@@ -68,10 +68,11 @@ def call_site() -> tuple[int, ...]:
     return tuple(function.place.line for function in _running.functions[:-1])
 
 
-def user_place() -> Source:
-    """File and line of the user's code that is running now."""
+def user_place(above: int = 1) -> Source:
+    """File and line of the user's code that is running now; of so many frames it is known that
+    they are ckad's."""
     functions = _running.functions
-    frame: FrameType | None = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(above)
     while frame is not None:
         file = frame.f_code.co_filename
         whose = _WHOSE.get(file) or _whose(file)

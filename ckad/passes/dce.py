@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 from ckad.passes.liveness import needed
 from ckad.passes.rewrite import is_same, rebuild, with_outputs
-from ckad.tape.builder import Builder
+from ckad.tape.builder import APART, Builder
 from ckad.tape.control import UNGUARDED, Loop, loop_attrs, read_loop
 from ckad.tape.ops import Op
 from ckad.tape.routines import routine_of
@@ -43,6 +43,7 @@ def _slimmed(tape: Tape) -> Tape:
     if all(live) and not alone and _are_slim(tape, used_results):
         return tape
     b, env = Builder(), [-1] * len(rows)
+    renamed = env.__getitem__
     results: dict[int, dict[int, int]] = {}
     replaced = {rows[k].operands[0] for k in alone}
     for k, row in enumerate(rows):
@@ -56,8 +57,11 @@ def _slimmed(tape: Tape) -> Tape:
             env[k] = _result(b, row, env, results[row.operands[0]][row.attrs[0]])
         elif k in alone:
             env[k] = _part(b, tape, k, env)
-        else:
+        elif row.op in APART:
             env[k] = b.copy_row(tape, k, env, dce)
+        else:  # as `copy_row` does it, for most of all rows
+            b.where = tape.sources[row.source]
+            env[k] = b.append(row.op, tuple(map(renamed, row.operands)), row.attrs, row.type)
     made = b.tape([env[k] for k in tape.outputs.tolist()])
     if is_same(tape, made):
         return tape

@@ -16,7 +16,7 @@ import numpy as np
 
 from ckad.errors import CkadError, TraceError, UnrecordableError
 from ckad.place import user_place
-from ckad.tape.builder import Builder
+from ckad.tape.builder import APART, Builder
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 from ckad.tape.types import Type
@@ -225,9 +225,15 @@ class Trace:
             else:
                 b.where = frozen.sources[rows[x].source]
                 env[x] = b.input(rows[x].type)
-        for k in range(len(rows)):
-            if k not in env:
+        append, renamed = b.append, env.__getitem__
+        for k, (op, operands, attrs, type, source) in enumerate(rows):
+            if k in env:
+                continue
+            if op in APART:
                 env[k] = b.copy_row(frozen, k, env)
+            else:  # as `copy_row` does it, for most of all rows
+                b.where = frozen.sources[source]
+                env[k] = append(op, tuple(map(renamed, operands)), attrs, type)
         return b.tape([env[k] for k in outputs])
 
 
@@ -319,7 +325,7 @@ def storage_in(trace: Trace | None, storage: Storage) -> Storage:
 
 
 def mark_place(trace: Trace) -> None:
-    trace.builder.where = user_place()
+    trace.builder.where = user_place(2)
     trace.spent.check()
     if trace.decides >= Given.DECISIONS and len(trace.builder.rows) > trace.most_as_run:
         most = trace.most_as_run

@@ -176,26 +176,26 @@ def check_short(ufunc: Any, xs: Sequence[Any]) -> None:
 
 def operand_rows(ufunc: Any, xs: Sequence[Any]) -> list[int]:
     """The rows of ``operands``: converted first, then broadcast, then read through their views."""
-    b, kinds, arrays = current().builder, list[int](), list[Any]()
+    b, kinds, arrays, types = current().builder, list[int](), list[Any](), list[Type | None]()
     for x in xs:
-        kind = _NUMBERS.get(type(x))
+        kind, own = _NUMBERS.get(type(x)), None
         if kind is None:
             if not isinstance(x, Tracer):
                 check_short(ufunc, xs)
                 x = lift(x) if isinstance(x, (list, tuple)) else concrete(x)
             if isinstance(x, Tracer):
-                kind = int(x.storage.type.dtype)
+                own = x.type
+                kind = int(own.dtype)
                 kind = kind | _WEAK if x.weak else kind
             else:
                 kind = int(dtype_of(x.dtype))
         arrays.append(x)
         kinds.append(kind)
-    xs = arrays
+        types.append(own)
     rows: list[int | None] = []
     shapes: list[tuple[int, ...]] = []
-    for x, code in zip(xs, _codes(ufunc, tuple(kinds)), strict=True):
-        if isinstance(x, Tracer):
-            own = x.type
+    for x, own, code in zip(arrays, types, _codes(ufunc, tuple(kinds)), strict=True):
+        if own is not None:
             shapes.append(own.shape)
             same = own.dtype is code
             rows.append(None if same else b.convert(value(x), type=Type(code, own.shape)))
@@ -211,8 +211,8 @@ def operand_rows(ufunc: Any, xs: Sequence[Any]) -> list[int]:
         for k, own_shape in enumerate(shapes):
             if own_shape != shape:
                 row = rows[k]
-                rows[k] = b.broadcast_to(value(xs[k]) if row is None else row, shape)
-    return [value(x) if row is None else row for x, row in zip(xs, rows, strict=True)]
+                rows[k] = b.broadcast_to(value(arrays[k]) if row is None else row, shape)
+    return [value(x) if row is None else row for x, row in zip(arrays, rows, strict=True)]
 
 
 def operands(ufunc: Any, xs: Sequence[Any], dtype: Any = None) -> list[Tracer]:
