@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 import ckad
+from ckad.trace.integers import affine
 from ckad.trace.integers.affine import declare, form_of, is_at_least, range_of, settled
 from ckad.trace.integers.spans import span_of
 
@@ -95,3 +96,31 @@ def test_a_mask_bounds_what_it_leaves_in_branches_too():
 
     value, slope = ckad.value_and_grad(program)(np.float64(3.5))
     assert (value, slope) == (3.5 * 20 + 22, 20.0)
+
+
+def test_bounds_of_minima_in_sums_are_found_once_each(monkeypatch):
+    found = []
+    each = affine._row_range
+    monkeypatch.setattr(affine, "_row_range", lambda *atom: found.append(atom) or each(*atom))
+
+    def body(i, k):
+        total = i
+        for n in range(8):
+            total = np.minimum(total + np.maximum(i * n, k), 5 * n + 9) + i
+        assert range_of(total)[1] == 53
+        found.clear()
+        assert not is_at_least(total, 60)
+        assert range_of(total)[1] == 53
+        assert len(found) < 40
+
+    _recorded(body)
+
+
+def test_what_is_declared_later_is_known():
+    def body(i, k):
+        total = np.maximum(k, 3) + i
+        assert range_of(total) == (3, math.inf)
+        declare(k, 0, 7)
+        assert range_of(np.maximum(k, 3) + i) == (3, 16)
+
+    _recorded(body)

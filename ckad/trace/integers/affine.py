@@ -18,6 +18,7 @@ import numpy as np
 from ckad.tape.ops import Op
 from ckad.tape.types import DType
 from ckad.trace.memory.context import Trace, current
+from ckad.trace.memory.opened import is_tracing
 from ckad.trace.values.tracer import Tracer, known, localise, value
 
 Atom = Any  # (Trace, row), or (Op, attributes, forms of the operands)
@@ -129,6 +130,7 @@ def declare(x: Tracer, low: int, high: int) -> None:
     """State that ``x`` lies in [low, high] whenever the code being recorded runs."""
     trace, row = current(), value(x)
     trace.ranges[row] = (low, high)
+    trace.bounds.clear()
     trace.forms[row] = _atom((trace, row))
 
 
@@ -250,6 +252,16 @@ def _not(answer: bool | None) -> bool | None:
 
 def interval(form: Form, cases: int = 0) -> Range:
     """Bounds of a form. ``x + max(y, z)`` is ``max(x + y, x + z)``, which keeps what cancels."""
+    if not form.terms:
+        return float(form.const), float(form.const)
+    bounds = current().bounds if is_tracing() else {}
+    found: Range | None = bounds.get((form, cases))
+    if found is None:
+        found = bounds[form, cases] = _interval(form, cases)
+    return found
+
+
+def _interval(form: Form, cases: int) -> Range:
     for atom, coefficient in form.terms:
         op = atom[0]
         if op in (Op.MAXIMUM, Op.MINIMUM) and abs(coefficient) == 1 and cases < MOST_CASES:

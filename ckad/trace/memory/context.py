@@ -161,6 +161,8 @@ class Trace:
         # what is known of rows (``known``), by the kind of question
         self.answers: tuple[dict[int, np.ndarray | None], ...] = ({}, {}, {})
         self.forms: dict[int, Any] = {}  # integer row -> its Form (``affine``)
+        # Form, and how many of its minima and maxima are decided -> its least and greatest number
+        self.bounds: dict[tuple[Any, int], tuple[float, float]] = {}
         self.tables: dict[tuple[int, ...], int] = {}  # rows of numbers -> that of a matrix of them
         self.tips: dict[int, Any] = {}  # buffer -> the longest array in it here (``values.grown``)
 
@@ -305,6 +307,7 @@ def resumed(trace: Trace) -> Iterator[Trace]:
     """Go on recording into a trace that was closed; the current one is the one around it."""
     traces = stack()
     traces.append(trace)
+    trace.bounds.clear()  # more may be known of rows around it
     try:
         yield trace
     finally:

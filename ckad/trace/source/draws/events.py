@@ -69,6 +69,7 @@ class DrawnNumbers:
         b.rows[self.row] = b.rows[self.row]._replace(
             op=Op.CONST, attrs=attrs, type=type_of(numbers)
         )
+        self.trace.bounds.clear()
         self.is_known = True
 
 
