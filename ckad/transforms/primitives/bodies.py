@@ -18,7 +18,15 @@ from ckad.tape.types import Type
 from ckad.trace.record import Arguments
 from ckad.trace.values.apply import tape_dtype
 from ckad.transforms.primitives.declaration import C_TYPES, Declaration, Parameter, parse
-from ckad.transforms.primitives.forms import Leaf, Results, given, key_of, leaf_of, results_of
+from ckad.transforms.primitives.forms import (
+    Leaf,
+    Results,
+    given,
+    key_of,
+    leaf_of,
+    results_of,
+    signature_of,
+)
 from ckad.transforms.primitives.machine import c_routine, numba_routine
 
 Run = Callable[..., np.ndarray]
@@ -35,7 +43,7 @@ class Body:
         self.function, self.shape = function, shape
         self.name: str = name or getattr(function, "__name__", None) or type(function).__name__
         self.doc = getattr(function, "__doc__", None)
-        self.signature = _signature(function)
+        self.signature = signature_of(function)
 
     def plain(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Outside of transformations."""
@@ -211,15 +219,6 @@ def _declared(x: Any) -> Leaf:
     if any(n < 0 for n in shape):
         raise ValueError
     return Leaf(Type(tape_dtype(dtype), shape), "array" if shape else "scalar")
-
-
-def _signature(function: Any) -> inspect.Signature | None:
-    try:
-        found = inspect.signature(getattr(function, "py_func", function))
-    except (TypeError, ValueError):
-        return None
-    kinds = {p.kind for p in found.parameters.values()}
-    return None if inspect.Parameter.VAR_KEYWORD in kinds else found
 
 
 def body_of(

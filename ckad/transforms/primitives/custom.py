@@ -7,7 +7,6 @@ compiled.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Hashable, Sequence
 from secrets import token_hex
 from typing import Any
@@ -23,7 +22,15 @@ from ckad.trace.source import follow
 from ckad.trace.source.outside.purity import pure
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
-from ckad.transforms.primitives.forms import Leaf, Results, given, key_of, leaf_of, results_of
+from ckad.transforms.primitives.forms import (
+    Leaf,
+    Results,
+    given,
+    key_of,
+    leaf_of,
+    results_of,
+    signature_of,
+)
 from ckad.transforms.primitives.rules import Derivatives, known_result, tracer_of, with_examples
 
 _lock = locks.lock()
@@ -40,7 +47,7 @@ class Custom:
         self.name = getattr(fun, "__name__", type(fun).__name__)
         self.version = 0
         self._marks: dict[Hashable, _Mark] = {}
-        self._signature = _signature(fun)
+        self._signature = signature_of(fun)
         self.__name__ = self.__qualname__ = self.name
         self.__doc__, self.__wrapped__ = fun.__doc__, fun
         pure(self)
@@ -157,15 +164,6 @@ class _Mark:
     @property
     def is_current(self) -> bool:
         return self.version == self.owner.version and self.derivatives.is_current
-
-
-def _signature(function: Any) -> inspect.Signature | None:
-    try:
-        found = inspect.signature(function)
-    except (TypeError, ValueError):
-        return None
-    kinds = {p.kind for p in found.parameters.values()}
-    return None if inspect.Parameter.VAR_KEYWORD in kinds else found
 
 
 class custom_jvp(Custom):

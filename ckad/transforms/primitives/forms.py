@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -203,3 +204,13 @@ def _result_leaf(x: Any) -> Leaf:
 def converted(b: Builder, x: int, type: Type) -> int:
     """A row as another element type."""
     return x if b.type(x).dtype == type.dtype else b.convert(x, type=type)
+
+
+def signature_of(function: Any) -> inspect.Signature | None:
+    """That of a function; None where it takes any names, or Python cannot tell."""
+    try:
+        found = inspect.signature(getattr(function, "py_func", function))
+    except (TypeError, ValueError):
+        return None
+    kinds = {p.kind for p in found.parameters.values()}
+    return None if inspect.Parameter.VAR_KEYWORD in kinds else found

@@ -34,8 +34,7 @@ from ckad.trace.source.names.absence import OrNone, as_told, given
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import made, region
 from ckad.trace.source.names.generated import Filtered
-from ckad.trace.source.names.region import Growth
-from ckad.trace.source.names.regions import enclosing
+from ckad.trace.source.names.region import Growth, enclosing
 from ckad.trace.source.values import as_bound, weakened
 from ckad.trace.values.part import Part, unsupported
 from ckad.trace.values.tracer import Number, fresh, lift, value

@@ -18,15 +18,15 @@ from ckad.trace.source.names.bindings import Maybe as Maybe
 from ckad.trace.source.names.bindings import Unclear as Unclear
 from ckad.trace.source.names.liveness import live_after, place_of, read_in
 from ckad.trace.source.names.reader import Definition, bound_by, nothing
-from ckad.trace.source.names.regions import Key as Key
-from ckad.trace.source.names.regions import Region as Region
-from ckad.trace.source.names.regions import check_changeable as check_changeable
-from ckad.trace.source.names.regions import check_iterated as check_iterated
-from ckad.trace.source.names.regions import depth_of as depth_of
-from ckad.trace.source.names.regions import enclosing as enclosing
-from ckad.trace.source.names.regions import made as made
-from ckad.trace.source.names.regions import open_region as open_region
-from ckad.trace.source.names.regions import region as region
+from ckad.trace.source.names.region import Key as Key
+from ckad.trace.source.names.region import Region as Region
+from ckad.trace.source.names.region import check_changeable as check_changeable
+from ckad.trace.source.names.region import check_iterated as check_iterated
+from ckad.trace.source.names.region import depth_of as depth_of
+from ckad.trace.source.names.region import enclosing as enclosing
+from ckad.trace.source.names.region import made as made
+from ckad.trace.source.names.region import open_region as open_region
+from ckad.trace.source.names.region import region as region
 from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.outside.watch import watch
 
