@@ -65,17 +65,8 @@ _REACHING = frozenset(
 _CLASSES = frozenset(
     {
         *(set, frozenset, bytes, bytearray, str, slice, object, staticmethod, classmethod),
-        *(
-            io.StringIO,
-            io.BytesIO,
-            property,
-            SimpleNamespace,
-            np.errstate,
-            np.ndarray,
-            partial,
-            types.MethodType,
-            super,
-        ),
+        *(io.StringIO, io.BytesIO, property, SimpleNamespace, np.errstate, np.ndarray),
+        *(partial, types.MethodType, super),
         *(collections.deque, collections.defaultdict, collections.OrderedDict),
         *(collections.Counter, contextlib.nullcontext, contextlib.suppress),
         contextlib._GeneratorContextManager,
@@ -86,15 +77,8 @@ _OTHERS = frozenset(
         *(iter, next, repr, ascii, chr, ord, bin, hex, hash, format, issubclass, delattr, setattr),
         *(id, os.cpu_count, warnings.warn, warnings.simplefilter, warnings.filterwarnings),
         np.printoptions,  # it ends with its block
-        *(
-            hasattr,
-            getattr,
-            *(dataclasses.fields, dataclasses.dataclass),
-            np.geterr,
-            collections.namedtuple,
-            cast,
-            contextlib.contextmanager,
-        ),
+        *(hasattr, getattr, dataclasses.fields, dataclasses.dataclass, np.geterr),
+        *(collections.namedtuple, cast, contextlib.contextmanager),
     }
 )
 #: Methods by which a class decides how its objects are copied.
