@@ -133,7 +133,7 @@ class Masks:
                 return axes[place[0]], *place[1:]
         return None
 
-    def shift(self, k: int) -> Bound | None:
+    def shift(self, k: int, n: int) -> Bound | None:
         """The number b of a row that counts ``clip(place + b, 0, n - 1)`` along its only axis.
 
         It is what brings the parts of two arrays to the same places (`trace/primitives/part`).
@@ -144,9 +144,9 @@ class Masks:
             if row.op is not op or numbers.count(None) != 1:
                 return None
             k = row.operands[numbers.index(None)]
-            limits[at] = next(n for n in numbers if n is not None)
+            limits[at] = next(x for x in numbers if x is not None)
             row = self.rows[k]
-        if len(row.type.shape) != 1 or row.op not in (Op.ADD, Op.SUB) or limits[1]:
+        if len(row.type.shape) != 1 or row.op not in (Op.ADD, Op.SUB) or limits != [n - 1, 0]:
             return None
         (x, y), sign = row.operands, 1 if row.op is Op.ADD else -1
         place, scalar = self._place(x), self._scalar(y)

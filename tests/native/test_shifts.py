@@ -93,6 +93,21 @@ def test_indices_beyond_either_end_are_clipped(op, n, m, inner):
         assert np.array_equal(found, expected)
 
 
+@pytest.mark.parametrize("last", [N - 1, N - 3])
+def test_indices_that_the_user_clips(last):
+    x, y = np.random.default_rng(4).uniform(size=(2, N))
+
+    def f(x, y, k):
+        for _ in range(5):
+            x = 0.5 * x + y * x[np.clip(np.arange(N) + k, 0, last)]
+            k = (7 * k + 3) % (2 * N) - N
+        return np.sum(x)
+
+    value, gradient = ckad.value_and_grad(f, engine="native")(x, y, 150)
+    assert np.isclose(value, f(x, y, 150), rtol=1e-13)
+    assert np.allclose(gradient, ckad.grad(f, engine="vm")(x, y, 150), rtol=1e-12)
+
+
 def test_reversed_rows():
     x = np.random.default_rng(3).normal(size=(5, 77))
 

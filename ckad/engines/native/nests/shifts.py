@@ -28,6 +28,7 @@ def _shifts(tape: Tape) -> Iterator[tuple[int, Bound]]:
         if row.op in _MOVES and row.attrs[0] == 0 and not is_small(row.type):
             index = tape.rows[row.operands[1]]
             clipped = index.op is Op.MINIMUM and not is_small(index.type)
-            bound = masks.shift(row.operands[1]) if clipped else None
+            n = tape.rows[row.operands[0]].type.shape[0]
+            bound = masks.shift(row.operands[1], n) if clipped else None
             if bound is not None:
                 yield k, bound
