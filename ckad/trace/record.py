@@ -169,7 +169,13 @@ def record(
     written_out: dict[Any, CkadError] = {}
 
     def once() -> Recording:
-        return _recorded(fun, arguments, kwargs or {}, decides, most, written_out)
+        try:
+            return _recorded(fun, arguments, kwargs or {}, decides, most, written_out)
+        except BaseException as error:
+            watched = watch()
+            if watched is not None and not stack():
+                watched.guard.uncount(error)
+            raise
 
     while True:
         try:

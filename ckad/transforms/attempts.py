@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 import threading
 import warnings
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial, wraps
 from typing import Any, TypeVar
 
@@ -80,6 +81,7 @@ class _Call(threading.local):
     """The call of a transformed function that is under way: one value, which every call sets."""
 
     state = _IDLE
+    for_all = False
 
 
 _call = _Call()
@@ -197,6 +199,23 @@ def key_of(key: Hashable) -> Hashable:
     return key if _stopped() is None else ("as it runs", key)
 
 
+@contextmanager
+def for_all_numbers() -> Iterator[None]:
+    """What is recorded holds for all numbers, however long that takes, where it can."""
+    before, _call.for_all = _call.for_all, True
+    try:
+        yield
+    finally:
+        _call.for_all = before
+
+
+def may_use(known: Recorded, arguments: Arguments) -> bool:
+    """Whether a recording holds for these numbers, and for others where these have to be all."""
+    if _call.for_all and isinstance(known.refusal, TooMuch):
+        return False
+    return known.recording.holds_for(arguments)
+
+
 def _stopped() -> Exception | None:
     stopped = _call.state[1]
     return None if stopped is None or is_tracing() else stopped
@@ -210,6 +229,8 @@ def recorded(
 
     ``before`` is a recording of the same that holds for other numbers.
     """
+    if _call.for_all and before is not None and isinstance(before.refusal, TooMuch):
+        before = None  # which has saved time
     arguments = given
     refusal = None if before is None else before.refusal
     error = refusal or _stopped()
@@ -262,11 +283,11 @@ def recorded(
 def _ways(given: Arguments, before: Recorded | None) -> Sequence[tuple[Given, Most]]:
     """The ways that are left: of a program that has taken long before, those that take longest.
 
-    Where a program cannot be recorded as it runs, there is nothing to save time for.
+    Where a program cannot or must not be recorded as it runs, there is nothing to save time for.
     """
     if before is not None and before.most == ALL:
         return _WAYS[_WAYS.index((before.recording.decides, ALL)) :]
-    if not _is_plain(given):
+    if _call.for_all or not _is_plain(given):
         return [(decides, most._replace(in_bodies=math.inf)) for decides, most in _WAYS]
     return _WAYS
 

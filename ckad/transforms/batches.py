@@ -18,6 +18,7 @@ from ckad.trace.record import named
 from ckad.trace.source import follow
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
+from ckad.transforms import attempts
 from ckad.transforms.call import Call, resolved
 from ckad.transforms.gradients import Gradient
 from ckad.transforms.reuse import Transformed
@@ -106,12 +107,14 @@ class Batched(Transformed):
     def _together(self, fun: Callable[..., Any], batch: Members) -> Any:
         first = batch.member(0)
         if isinstance(fun, Gradient):
-            call, _, layout = fun.prepare(first, {})
+            with attempts.for_all_numbers():
+                call, _, layout = fun.prepare(first, {})
             call.check_for_all()
             call.options = _chosen(call, fun.options, batch.n)
             tape = _gradients(call, layout.wrt, batch.inputs(call), batch.n)
             return fun.shown(call, layout, batch.run(call, tape))
-        call = Call(fun, first, {}, self.options)
+        with attempts.for_all_numbers():
+            call = Call(fun, first, {}, self.options)
         call.check_for_all()
         call.options = _chosen(call, self.options, batch.n)
         if trees.has_matrix(call.recording.out_tree):

@@ -85,7 +85,9 @@ class Call:
             key = why
         if known is not None:
             self.arguments: Arguments = known.form.like(args)
-        if known is None or not known.recording.holds_for(self.arguments):
+        if known is not None and attempts.may_use(known, self.arguments):
+            known.repeat()
+        else:
             self.arguments = take_apart(args)
             known = self._recorded(kwargs, key, known)
         self.recording: Recording = known.recording

@@ -20,6 +20,7 @@ from ckad.rules.routines.memory import integers
 from ckad.tape.types import Type
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
+from ckad.transforms import attempts
 from ckad.transforms.call import Call, compiled
 from ckad.transforms.forward import Jitted
 from ckad.transforms.gradients import Gradient, GradientAlone
@@ -76,7 +77,8 @@ def cfunc(fun: Any, *example: Any) -> CFunction:
     >>> bool(np.all(np.abs(descend(np.ones(3))) < 1e-9))
     True
     """
-    call, tape, name = _prepared(fun, example)
+    with attempts.for_all_numbers():
+        call, tape, name = _prepared(fun, example)
     if len(example) != len(tape.inputs) or len(call.arguments.leaves) != len(tape.inputs):
         raise DifferentiationError.here(
             f"ckad.cfunc: {name} has {len(example)} arguments, of which {len(tape.inputs)} are "

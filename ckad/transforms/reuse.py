@@ -61,6 +61,11 @@ class Recorded:
     most: Most = ALL  # how much of it might be recorded
     derived: dict[Any, Any] = field(default_factory=dict)
 
+    def repeat(self) -> None:
+        """Do again what the recording has shown to the user."""
+        if self.guard is not None:
+            self.guard.repeat()
+
 
 class _Same:
     """An object that stands for itself alone."""
@@ -237,7 +242,6 @@ def find(key: Hashable) -> Recorded | None:
             _kept.move_to_end(key)
     if found is None or found.guard is None or not found.guard.holds():
         return None
-    found.guard.repeat()
     return found
 
 

@@ -94,6 +94,19 @@ def test_what_may_not_run_as_it_runs_is_given_its_time(monkeypatch):
         assert inside(P) == pytest.approx(0.6 / np.sqrt(0.7))
 
 
+def test_batches_and_c_functions_are_given_their_time(monkeypatch):
+    energy, members = ckad.value_and_grad(stepped), np.stack([P, 2 * P])
+    expected = ckad.vmap(energy)(members)
+    ways_of(monkeypatch, for_all=100)
+    with pytest.warns(AsRunWarning):
+        energy(P)
+    found = ckad.vmap(energy)(members)
+    assert all(map(np.array_equal, found, expected))
+    ckad.clear_caches()
+    assert np.array_equal(ckad.vmap(stepped)(members), expected[0])
+    assert ckad.cfunc(ckad.jit(stepped), P)(P) == (0, expected[0][0])
+
+
 def test_branches_in_branches_are_foreseen_once_each(monkeypatch):
     made = []
     once = foreseen._Steps.__init__

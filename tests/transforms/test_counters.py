@@ -172,3 +172,22 @@ def test_what_does_not_change_is_no_reason_to_record_anew(program, recordings):
     for x in (0.7, 0.8):
         np.testing.assert_allclose(g(x)[0], program(x), rtol=1e-12)
     assert len(recordings) == 1
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.AsRunWarning")
+def test_what_is_recorded_as_it_runs_counts_once_a_call():
+    class Model:
+        count = 0
+
+    def run(x):
+        Model.count += 1
+        places = {}
+        for _ in range(3):
+            places[float(x[0])] = x[1]
+        return sum(places.values()) * x[0]
+
+    counts = []
+    for first in (1.0, 1.0, 2.0, 2.0, 1.0):
+        ckad.grad(run, engine="vm")(np.array([first, 2.0]))
+        counts.append(Model.count)
+    assert counts == [1, 2, 3, 4, 5]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ckad.errors import CkadError
 from ckad.place import Source
 from ckad.trace.source.skipped import warn_of_skipped
 
@@ -126,6 +127,16 @@ class Guard:
             counter.count(counter.by)
         if self.once:
             self._say_once()
+
+    def uncount(self, error: BaseException) -> None:
+        """Take back what was counted up, if ``error`` is not one of the program, but has it
+        recorded in another way."""
+        if isinstance(error, Exception) and not isinstance(error, CkadError):
+            return
+        for counter in self.counters.values():
+            if counter.is_number:
+                counter.count(-counter.by)
+            counter.by = 0
 
     def _say_once(self) -> None:
         named = dict(self.once)
