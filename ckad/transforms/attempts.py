@@ -70,6 +70,7 @@ _WAYS = (
 _told: dict[Any, Any] = {}  # which warnings were shown
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+C = TypeVar("C")
 
 
 #: Whether a call may begin anew, and what stopped its first run.
@@ -187,6 +188,29 @@ def run(recorded: Recorded, once: Callable[[], T]) -> T:
         raise
     finally:
         _call.state = before
+
+
+def later(call: C, anew: Callable[[], C]) -> Callable[[Callable[[C], T]], T]:
+    """What is asked of a call after it has ended: where an iteration has not converged for it, the
+    call is made ``anew``, and derives its steps."""
+    real = assumed.real_spectra()
+
+    def asked(question: Callable[[C], T]) -> T:
+        try:
+            return question(call)
+        except UnsolvedError as error:
+            if assumed.by_steps():
+                raise
+            stop = error
+        before = assumed.assume((real, True, False))
+        try:
+            return question(anew())
+        except CkadError:
+            raise stop from None
+        finally:
+            assumed.assume(before)
+
+    return asked
 
 
 def key_of(key: Hashable) -> Hashable:

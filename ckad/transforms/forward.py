@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ckad.passes import pipeline
 from ckad.tape.tape import Tape
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
+from ckad.transforms import attempts
 from ckad.transforms.attempts import met_by_handlers
 from ckad.transforms.call import Call, compiled
 from ckad.transforms.gradients import Gradient
@@ -82,12 +84,14 @@ def linearize(
     1.0 2.0 3.0
     """
     options = Options(engine=engine, threads=threads)
-    call = Call(fun, primals, {}, options)
+    begun = partial(Call, fun, primals, {}, options)
+    call = begun()
     out = call.results(call.run(call.primal))
     call.kept()
+    asked = attempts.later(call, begun)
 
     def pushforward(*tangents: Any) -> Any:
-        return _pushed(call, tangents)[1]
+        return asked(lambda call: _pushed(call, tangents)[1])
 
     return out, shown_as("pushforward of {}", fun, pushforward)
 

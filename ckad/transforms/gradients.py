@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,6 +22,7 @@ from ckad.tape.tape import Tape
 from ckad.tape.types import Type
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
+from ckad.transforms import attempts
 from ckad.transforms.attempts import met_by_handlers
 from ckad.transforms.call import Call, compiled, plain_numbers, positions
 from ckad.transforms.layout import Layout, conjugated, layout_of
@@ -284,12 +285,17 @@ def vjp(
         found = _of_gradient(fun.told(options), primals)
         if found is not None:
             return found
-    call = Call(returning(fun, returns), primals, {}, options)
+    begun = partial(Call, returning(fun, returns), primals, {}, options)
+    call = begun()
     layout = layout_of(call, range(len(primals)), False)
     outputs = call.results(call.run(call.primal))
     call.kept()
+    asked = attempts.later(call, begun)
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
+        return asked(lambda call: pulled(call, cotangent))
+
+    def pulled(call: Call, cotangent: Any) -> tuple[Any, ...]:
         leaves, tree = trees.flatten(cotangent)
         types = call.tape.output_types
         cts = _match(call.name, types, call.recording.out_tree, leaves, tree)

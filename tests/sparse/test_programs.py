@@ -243,3 +243,19 @@ def test_numbers_of_other_kinds(dtype):
     by_x = _by_differences(program, x, 1e-5)
     np.testing.assert_allclose(gradient, by_x, rtol=1e-3, atol=1e-4 * np.abs(by_x).max())
     np.testing.assert_array_equal(ckad.jit(lambda k: graph @ k)(steps), graph @ steps, strict=True)
+
+
+@pytest.mark.parametrize("steps", [2, 50])
+def test_pullbacks_and_pushforwards_of_unsolved_systems_are_those_of_the_steps(steps):
+    matrix = np.diag([2.0, 3.0, 5.0, 7.0]) + 0.5
+
+    def solved(p):
+        return np.sum(sla.cg(matrix + np.diag(p), p, maxiter=steps)[0] ** 2)
+
+    p = np.linspace(0.1, 1.0, 4)
+    slope = ckad.grad(solved, engine="vm")(p)
+    _, pullback = ckad.vjp(solved, p, engine="vm")
+    _, pushforward = ckad.linearize(solved, p, engine="vm")
+    for scale in (1.0, 2.0):
+        assert np.allclose(pullback(scale)[0], scale * slope, rtol=1e-12)
+        assert np.isclose(pushforward(scale * np.ones(4)), scale * np.sum(slope), rtol=1e-8)
