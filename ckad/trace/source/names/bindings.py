@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from ckad import trees
 from ckad.trace.dispatch import Traced
+from ckad.trace.source.outside.assigned import assign, depend_if_back, key_of
 from ckad.trace.source.outside.kinds import attributes
 from ckad.trace.source.outside.watch import Watch
 from ckad.trace.source.skipped import Skipped
@@ -100,6 +101,18 @@ class Bindings(dict[str, Any]):
         watch.name(self.owner, name)
         if name not in self.owner:
             watch.name(vars(builtins), name)
+
+    def key(self, name: str) -> tuple[int, str]:
+        """What a watch calls a name."""
+        return key_of(self.cell or self.owner, name)
+
+    def assigned(self, watch: Watch, name: str) -> None:
+        """A name is about to be bound, whatever the numbers are."""
+        assign(watch, self.cell or self.owner, name)
+
+    def restored(self, watch: Watch, name: str, value: Any) -> None:
+        """A name is about to be bound to what it may have been bound to before all."""
+        depend_if_back(watch, self.key(name), value, MISSING)
 
     def meet(self, name: str, value: Any) -> None:
         """Note what a name is bound to, which will be bound anew."""

@@ -10,14 +10,15 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any, ClassVar
 
-from ckad.place import Source, at_place, running
+from ckad.place import Source, at_place
 from ckad.trace.source.actions import certain
 from ckad.trace.source.names.bindings import MISSING as MISSING
 from ckad.trace.source.names.bindings import Bindings, holds_unknown
 from ckad.trace.source.names.bindings import Maybe as Maybe
 from ckad.trace.source.names.bindings import Unclear as Unclear
-from ckad.trace.source.names.liveness import live_after, place_of, read_in
-from ckad.trace.source.names.reader import Definition, bound_by, nothing
+from ckad.trace.source.names.follows import RETURN as RETURN
+from ckad.trace.source.names.follows import Follows
+from ckad.trace.source.names.reader import Definition, nothing
 from ckad.trace.source.names.region import Key as Key
 from ckad.trace.source.names.region import Region as Region
 from ckad.trace.source.names.region import check_changeable as check_changeable
@@ -27,14 +28,12 @@ from ckad.trace.source.names.region import enclosing as enclosing
 from ckad.trace.source.names.region import made as made
 from ckad.trace.source.names.region import open_region as open_region
 from ckad.trace.source.names.region import region as region
+from ckad.trace.source.outside.assigned import depend, depend_on_all, settling
 from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.outside.watch import watch
 
-#: Where the value that a function returns is kept among its names.
-RETURN = "return"
 
-
-class Frame:
+class Frame(Follows):
     """The names of one call of a function, and where in it the program is."""
 
     #: Whether what straight code binds here stays, as it does in Python.
@@ -163,11 +162,15 @@ class Frame:
 
     def bind(self, name: str, value: Any) -> None:
         frame = self.owner_of(name) or _outside(self.function, name)
+        if type(frame) is Outside and not isinstance(value, (Unclear, Maybe)):
+            frame.note_bound(name)
         frame.note_change(name)
         frame.names[name] = value
 
     def unbind(self, name: str) -> None:
         frame = self.owner_of(name) or _outside(self.function, name)
+        if type(frame) is Outside and (watched := watch()):
+            depend(watched, frame.names.key(name))
         frame.note_change(name)
         if name not in frame.names:
             frame.note_unsure(name)
@@ -194,38 +197,6 @@ class Frame:
                 return frame
             frame = frame.outer
         return None
-
-    # --- what follows ---------------------------------------------------------------------------
-
-    @property
-    def is_calling(self) -> bool:
-        """Whether a function is running that this one has called."""
-        functions = running()
-        return bool(functions) and functions[-1] is not self
-
-    def is_read_later(self, name: str) -> bool:
-        """Whether a name may be read after the present statement, or by another step of a loop."""
-        if name == RETURN or name in self.definition.inner_reads:
-            return True
-        statement, is_read = self.statement, name in self.definition.reads
-        if statement is None or not is_read:
-            return is_read
-        if (self.doing is not None or self.is_calling) and name in read_in(statement, self.doing):
-            return True  # by the rest of the statement
-        if isinstance(statement, ast.Assign) and name in bound_by(*statement.targets):
-            return False
-        live = live_after(self.definition).get(place_of(statement))
-        return live is None or name in live
-
-    def is_read_by_next(self, name: str, loop: ast.For | ast.While) -> bool:
-        """Whether a name may be read as a step of a loop leaves it, by the next one or later."""
-        live = live_after(self.definition).get(place_of(loop.body[-1]))
-        return self.is_read_in(name, loop) if live is None else name in live
-
-    def is_read_in(self, name: str, part: ast.stmt) -> bool:
-        """Whether a name is read somewhere in a statement of this function."""
-        lines = self.definition.reads.get(name, ())
-        return any(part.lineno <= line <= (part.end_lineno or part.lineno) for line in lines)
 
 
 def _no_function() -> None: ...
@@ -254,11 +225,22 @@ class Outside(Apart):
     """Names from outside of the transformed function: a module's, or one variable of a closure."""
 
     LASTS = True
+
     __slots__ = ("names",)
 
     def __init__(self, owner: dict[str, Any], cell: Any = None) -> None:
         super().__init__()
         self.names: Bindings = Bindings(owner, cell)
+
+    def note_bound(self, name: str) -> None:
+        """Note that a name is about to be bound by straight code."""
+        if region() is None and len(_opened.ledgers) == 1 and (watched := watch()):
+            self.names.assigned(watched, name)
+
+    def restore(self, name: str, value: Any) -> None:
+        if watched := watch():
+            self.names.restored(watched, name, value)
+        super().restore(name, value)
 
     def note_change(self, name: str) -> None:
         if watched := watch():
@@ -330,11 +312,17 @@ class Ledger(Apart):
         self.put_back: dict[int, Callable[[bool], None]] = {}  # the same after it, by its owner
 
     def roll_back(self) -> None:
+        with settling(None if _opened.ledgers else watch()) as lasting:
+            self._roll_back(lasting)
+
+    def _roll_back(self, lasting: dict[tuple[int, str], Any]) -> None:
         restored = set()
         for (frame, name), value in self.before.items():
             if not (frame.LASTS and self._is_pythons(frame, name)):
                 frame.restore(name, value)
                 restored.add(id(frame))
+            elif isinstance(frame, Outside):
+                lasting[frame.names.key(name)] = frame.names.given(name, MISSING)
         for owner, put_back in self.put_back.items():
             # what it held before straight code, which came before the loop, changed it
             put_back(id(self.contents.get(owner)) in restored)
@@ -366,6 +354,7 @@ def open_ledger() -> Iterator[Ledger]:
     except BaseException:
         for undo in opened.undo.values():
             undo()
+        depend_on_all(watch())
         del _drawn_here()[drawn:]
         raise
     finally:
