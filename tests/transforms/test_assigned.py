@@ -255,3 +255,46 @@ def test_names_that_are_bound_before_they_are_read_need_one_recording(name, reco
         assert value == m.f(1.5)
         assert slope == pytest.approx(exact, rel=1e-7)
     assert len(recordings) == 1
+
+
+NESTED = {
+    "in straight code": """
+def f(x):
+    global k
+    k = 3.0
+    return ckad.grad(g)(x) * k""",
+    "in a branch": """
+def f(x):
+    global k
+    k = 3.0
+    if x > 1.0:
+        return ckad.grad(g)(x) + k * x
+    return k * x""",
+    "in a loop": """
+def f(x):
+    global k
+    k, s = x, 0.0
+    for i in range(40):
+        s = s + ckad.grad(g)(x) * k
+        k = k + 0.1 * x
+    return s""",
+    "in a loop of traced length": """
+def f(x):
+    global k
+    k = 3.0
+    while x < 20.0:
+        x = x + 0.1 * ckad.grad(g)(x) + k
+    return x * k""",
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_what_a_function_within_binds_is_seen_around_it(name, tmp_path):
+    text = "import ckad\ndef g(x):\n    global k\n    k = 2.0\n    return k * x * x\n"
+    m = module(text + NESTED[name], tmp_path / "a.py")
+    exact = (m.f(1.5 + 1e-6) - m.f(1.5 - 1e-6)) / 2e-6
+    for _ in range(2):
+        value, slope = ckad.value_and_grad(m.f)(1.5)
+        assert value == pytest.approx(m.f(1.5), rel=1e-12)
+        assert slope == pytest.approx(exact, rel=1e-7)
+        assert isinstance(m.k, float)

@@ -249,9 +249,10 @@ class Outside(Apart):
         if name not in self.names and before is not MISSING:
             self.names.meet(name, before)
         super().note_change(name)
-        ledger().before.setdefault((self, name), before)
-        if region() is not None:
-            ledger().recorded.add((self, name))
+        for opened in _opened.ledgers:
+            opened.before.setdefault((self, name), before)
+            if region() is not opened.around:
+                opened.recorded.add((self, name))
 
 
 def outside_of(frame: Frame, name: str) -> Outside | None:
@@ -268,8 +269,8 @@ def _outside(function: FunctionType, name: str) -> Outside:
 
 
 def outside(owner: dict[str, Any], cell: Any = None) -> Outside:
-    """The names of a module, or the one of a cell."""
-    known, key = ledger().objects, id(owner) if cell is None else id(cell)
+    """The names of a module, or the one of a cell; recordings within the outermost share them."""
+    known, key = outermost_ledger().objects, id(owner) if cell is None else id(cell)
     if key not in known:
         known[key] = Outside(owner, cell)
     found = known[key]
@@ -281,9 +282,9 @@ class Ledger(Apart):
     """A recording: its checks, which loops and branches carry; objects that it met and made."""
 
     __slots__ = (
-        *("before", "caught", "contents", "kept", "made", "met", "numbers", "objects", "recorded"),
-        *("has_spectra", "object_arrays", "passing", "put_back", "rows", "skipped", "streams"),
-        *("twins", "undo"),
+        *("around", "before", "caught", "contents", "kept", "made", "met", "numbers", "objects"),
+        *("has_spectra", "object_arrays", "passing", "put_back", "recorded", "rows", "skipped"),
+        *("streams", "twins", "undo"),
     )
     CHECKS: ClassVar[str] = "checks"
     KEPT: ClassVar[str] = "what functools.lru_cache keeps"
@@ -305,6 +306,7 @@ class Ledger(Apart):
         self.before: dict[Key, Any] = {}
         self.caught: tuple[type[BaseException], ...] = ()  # what the handlers around may catch
         self.recorded: set[Key] = set()  # names from outside that bodies bind
+        self.around = region()  # the body in which it is made
         self.streams: dict[int, Frame] = {}  # states of generators that are variables
         self.twins: dict[int, tuple[Any, dict[int, Any]]] = {}  # containers that may be one
         self.rows: dict[int, Any] = {}  # containers of which lists in buffers hold copies
