@@ -278,6 +278,19 @@ def f(x):
         s = s + ckad.grad(g)(x) * k
         k = k + 0.1 * x
     return s""",
+    "to a traced value of around": """
+c = 1.0
+def h(y):
+    global k
+    k = c
+    return k * y * y
+def f(x):
+    global k, c
+    c, k, s = x, 1.0, 0.0
+    for i in range(3):
+        s = s + ckad.grad(h)(x) * k
+        c = c + x
+    return s""",
     "in a loop of traced length": """
 def f(x):
     global k

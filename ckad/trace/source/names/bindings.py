@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from types import CellType
 from typing import Any, NamedTuple, NoReturn
 
@@ -60,18 +60,26 @@ class Maybe(NamedTuple):
     bound: Any
 
 
-def holds_unknown(x: Any, made: Container[int], seen: set[int] | None = None) -> bool:
-    """Whether anything in ``x`` is traced or left out, in the objects among ``made``, too, which
-    are known by their identities."""
+def holds_unknown(
+    x: Any, made: Container[int], around: Sequence[Any] = (), seen: set[int] | None = None
+) -> bool:
+    """Whether anything in ``x`` is left out, or traced by another one than the traces ``around``,
+    in the objects among ``made``, too, which are known by their identities."""
     seen = set() if seen is None else seen
     for leaf in trees.flatten(x)[0]:
-        if isinstance(leaf, (Traced, Skipped)):
+        if isinstance(leaf, Skipped):
+            return True
+        if isinstance(leaf, Traced) and _trace_of(leaf) not in around:
             return True
         if id(leaf) in made and id(leaf) not in seen:
             seen.add(id(leaf))
-            if holds_unknown(list(attributes(leaf).values()), made, seen):
+            if holds_unknown(list(attributes(leaf).values()), made, around, seen):
                 return True
     return False
+
+
+def _trace_of(x: Traced) -> Any:
+    return getattr(getattr(x, "storage", None), "trace", None)
 
 
 class Bindings(dict[str, Any]):

@@ -11,6 +11,7 @@ from types import FunctionType
 from typing import Any, ClassVar
 
 from ckad.place import Source, at_place
+from ckad.trace.memory.opened import stack
 from ckad.trace.source.actions import certain
 from ckad.trace.source.names.bindings import MISSING as MISSING
 from ckad.trace.source.names.bindings import Bindings, holds_unknown
@@ -284,7 +285,7 @@ class Ledger(Apart):
     __slots__ = (
         *("around", "before", "caught", "contents", "kept", "made", "met", "numbers", "objects"),
         *("has_spectra", "object_arrays", "passing", "put_back", "recorded", "rows", "skipped"),
-        *("streams", "twins", "undo"),
+        *("streams", "traces", "twins", "undo"),
     )
     CHECKS: ClassVar[str] = "checks"
     KEPT: ClassVar[str] = "what functools.lru_cache keeps"
@@ -307,6 +308,7 @@ class Ledger(Apart):
         self.caught: tuple[type[BaseException], ...] = ()  # what the handlers around may catch
         self.recorded: set[Key] = set()  # names from outside that bodies bind
         self.around = region()  # the body in which it is made
+        self.traces = stack()[:-1]  # and the traces around its own
         self.streams: dict[int, Frame] = {}  # states of generators that are variables
         self.twins: dict[int, tuple[Any, dict[int, Any]]] = {}  # containers that may be one
         self.rows: dict[int, Any] = {}  # containers of which lists in buffers hold copies
@@ -333,7 +335,7 @@ class Ledger(Apart):
         """Whether a name from outside is bound anew as Python does it, at each recording."""
         if (frame, name) in self.recorded:
             return False
-        return not holds_unknown(frame.names.get(name), self.made)
+        return not holds_unknown(frame.names.get(name), self.made, self.traces)
 
 
 class _Opened(threading.local):
