@@ -311,3 +311,27 @@ def test_what_a_function_within_binds_is_seen_around_it(name, tmp_path):
         assert value == pytest.approx(m.f(1.5), rel=1e-12)
         assert slope == pytest.approx(exact, rel=1e-7)
         assert isinstance(m.k, float)
+
+
+def test_what_a_function_within_computes_is_not_read_around_it(tmp_path):
+    text = """import ckad
+c = 1.0
+def g(y):
+    global k
+    k = [c, c * 2.0]
+    return k[1] * y * y
+def f(x):
+    global k, c
+    c, k = x, [1.0]
+    return ckad.grad(g)(x) * k[0]
+def again(x):
+    global k, c
+    c = x
+    y = ckad.grad(g)(x)
+    k = 2.0
+    return y * k"""
+    m = module(text, tmp_path / "a.py")
+    with pytest.raises(ckad.errors.UnrecordableError, match="'k' is read"):
+        ckad.grad(m.f)(1.5)
+    assert m.k == 5.0
+    assert ckad.grad(m.again)(1.5) == pytest.approx(24.0)

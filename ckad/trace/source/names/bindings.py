@@ -8,7 +8,10 @@ from types import CellType
 from typing import Any, NamedTuple, NoReturn
 
 from ckad import trees
+from ckad.errors import UnrecordableError
+from ckad.tape.ops import Op
 from ckad.trace.dispatch import Traced
+from ckad.trace.memory.storage import Storage
 from ckad.trace.source.outside.assigned import assign, depend_if_back, key_of
 from ckad.trace.source.outside.kinds import attributes
 from ckad.trace.source.outside.watch import Watch
@@ -80,6 +83,37 @@ def holds_unknown(
 
 def _trace_of(x: Traced) -> Any:
     return getattr(getattr(x, "storage", None), "trace", None)
+
+
+def is_from_around(x: Any, around: Sequence[Any]) -> bool:
+    """Whether what is traced in ``x`` depends on no argument of the function being recorded within
+    the traces ``around``: were there none of these, it would be numbers, which stay."""
+    leaves = [leaf for leaf in trees.flatten(x)[0] if isinstance(leaf, Traced)]
+    own = [getattr(leaf, "storage", None) for leaf in leaves if _trace_of(leaf) not in around]
+    return bool(own) and all(storage is not None and _is_captured(storage) for storage in own)
+
+
+def _is_captured(storage: Storage) -> bool:
+    rows, captured = storage.trace.builder.rows, set(storage.trace.captured.values())
+    left, met = [storage.row], set()
+    while left:
+        row = left.pop()
+        if row in met or row in captured:
+            continue
+        met.add(row)
+        if rows[row].op is Op.INPUT:
+            return False
+        left += rows[row].operands
+    return True
+
+
+def unclear_around(name: str) -> Unclear:
+    return Unclear(
+        UnrecordableError.here(
+            f"{name!r} is read, which a function that is transformed within this program has bound "
+            "to what it computed. Return it from there."
+        )
+    )
 
 
 class Bindings(dict[str, Any]):

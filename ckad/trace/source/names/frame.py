@@ -14,7 +14,7 @@ from ckad.place import Source, at_place
 from ckad.trace.memory.opened import stack
 from ckad.trace.source.actions import certain
 from ckad.trace.source.names.bindings import MISSING as MISSING
-from ckad.trace.source.names.bindings import Bindings, holds_unknown
+from ckad.trace.source.names.bindings import Bindings, holds_unknown, is_from_around, unclear_around
 from ckad.trace.source.names.bindings import Maybe as Maybe
 from ckad.trace.source.names.bindings import Unclear as Unclear
 from ckad.trace.source.names.follows import RETURN as RETURN
@@ -323,13 +323,23 @@ class Ledger(Apart):
         restored = set()
         for (frame, name), value in self.before.items():
             if not (frame.LASTS and self._is_pythons(frame, name)):
+                end = frame.names.get(name)
                 frame.restore(name, value)
                 restored.add(id(frame))
+                if frame.LASTS and self.traces and (frame, name) not in self.recorded:
+                    self._leave(frame, name, end)
             elif isinstance(frame, Outside):
                 lasting[frame.names.key(name)] = frame.names.given(name, MISSING)
         for owner, put_back in self.put_back.items():
             # what it held before straight code, which came before the loop, changed it
             put_back(id(self.contents.get(owner)) in restored)
+
+    def _leave(self, frame: Frame, name: str, end: Any) -> None:
+        """The program around cannot read what was computed here from its own values."""
+        if is_from_around(end, self.traces):
+            frame.restore(name, unclear_around(name))
+            for opened in _opened.ledgers:
+                opened.recorded.add((frame, name))
 
     def _is_pythons(self, frame: Frame, name: str) -> bool:
         """Whether a name from outside is bound anew as Python does it, at each recording."""
