@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from types import CellType
 from typing import Any, NamedTuple, NoReturn
 
 from ckad import trees
+from ckad.errors import UnrecordableError
+from ckad.tape.ops import Op
 from ckad.trace.dispatch import Traced
+from ckad.trace.memory.storage import Storage
+from ckad.trace.source.outside.assigned import assign, depend_if_back, key_of
 from ckad.trace.source.outside.kinds import attributes
 from ckad.trace.source.outside.watch import Watch
 from ckad.trace.source.skipped import Skipped
@@ -59,18 +63,57 @@ class Maybe(NamedTuple):
     bound: Any
 
 
-def holds_unknown(x: Any, made: Container[int], seen: set[int] | None = None) -> bool:
-    """Whether anything in ``x`` is traced or left out, in the objects among ``made``, too, which
-    are known by their identities."""
+def holds_unknown(
+    x: Any, made: Container[int], around: Sequence[Any] = (), seen: set[int] | None = None
+) -> bool:
+    """Whether anything in ``x`` is left out, or traced by another one than the traces ``around``,
+    in the objects among ``made``, too, which are known by their identities."""
     seen = set() if seen is None else seen
     for leaf in trees.flatten(x)[0]:
-        if isinstance(leaf, (Traced, Skipped)):
+        if isinstance(leaf, Skipped):
+            return True
+        if isinstance(leaf, Traced) and _trace_of(leaf) not in around:
             return True
         if id(leaf) in made and id(leaf) not in seen:
             seen.add(id(leaf))
-            if holds_unknown(list(attributes(leaf).values()), made, seen):
+            if holds_unknown(list(attributes(leaf).values()), made, around, seen):
                 return True
     return False
+
+
+def _trace_of(x: Traced) -> Any:
+    return getattr(getattr(x, "storage", None), "trace", None)
+
+
+def is_from_around(x: Any, around: Sequence[Any]) -> bool:
+    """Whether what is traced in ``x`` depends on no argument of the function being recorded within
+    the traces ``around``: were there none of these, it would be numbers, which stay."""
+    leaves = [leaf for leaf in trees.flatten(x)[0] if isinstance(leaf, Traced)]
+    own = [getattr(leaf, "storage", None) for leaf in leaves if _trace_of(leaf) not in around]
+    return bool(own) and all(storage is not None and _is_captured(storage) for storage in own)
+
+
+def _is_captured(storage: Storage) -> bool:
+    rows, captured = storage.trace.builder.rows, set(storage.trace.captured.values())
+    left, met = [storage.row], set()
+    while left:
+        row = left.pop()
+        if row in met or row in captured:
+            continue
+        met.add(row)
+        if rows[row].op is Op.INPUT:
+            return False
+        left += rows[row].operands
+    return True
+
+
+def unclear_around(name: str) -> Unclear:
+    return Unclear(
+        UnrecordableError.here(
+            f"{name!r} is read, which a function that is transformed within this program has bound "
+            "to what it computed. Return it from there."
+        )
+    )
 
 
 class Bindings(dict[str, Any]):
@@ -100,6 +143,18 @@ class Bindings(dict[str, Any]):
         watch.name(self.owner, name)
         if name not in self.owner:
             watch.name(vars(builtins), name)
+
+    def key(self, name: str) -> tuple[int, str]:
+        """What a watch calls a name."""
+        return key_of(self.cell or self.owner, name)
+
+    def assigned(self, watch: Watch, name: str) -> None:
+        """A name is about to be bound, whatever the numbers are."""
+        assign(watch, self.cell or self.owner, name)
+
+    def restored(self, watch: Watch, name: str, value: Any) -> None:
+        """A name is about to be bound to what it may have been bound to before all."""
+        depend_if_back(watch, self.key(name), value, MISSING)
 
     def meet(self, name: str, value: Any) -> None:
         """Note what a name is bound to, which will be bound anew."""

@@ -10,14 +10,16 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any, ClassVar
 
-from ckad.place import Source, at_place, running
+from ckad.place import Source, at_place
+from ckad.trace.memory.opened import stack
 from ckad.trace.source.actions import certain
 from ckad.trace.source.names.bindings import MISSING as MISSING
-from ckad.trace.source.names.bindings import Bindings, holds_unknown
+from ckad.trace.source.names.bindings import Bindings, holds_unknown, is_from_around, unclear_around
 from ckad.trace.source.names.bindings import Maybe as Maybe
 from ckad.trace.source.names.bindings import Unclear as Unclear
-from ckad.trace.source.names.liveness import live_after, place_of, read_in
-from ckad.trace.source.names.reader import Definition, bound_by, nothing
+from ckad.trace.source.names.follows import RETURN as RETURN
+from ckad.trace.source.names.follows import Follows
+from ckad.trace.source.names.reader import Definition, nothing
 from ckad.trace.source.names.region import Key as Key
 from ckad.trace.source.names.region import Region as Region
 from ckad.trace.source.names.region import check_changeable as check_changeable
@@ -27,14 +29,12 @@ from ckad.trace.source.names.region import enclosing as enclosing
 from ckad.trace.source.names.region import made as made
 from ckad.trace.source.names.region import open_region as open_region
 from ckad.trace.source.names.region import region as region
+from ckad.trace.source.outside.assigned import depend, depend_on_all, settling
 from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.outside.watch import watch
 
-#: Where the value that a function returns is kept among its names.
-RETURN = "return"
 
-
-class Frame:
+class Frame(Follows):
     """The names of one call of a function, and where in it the program is."""
 
     #: Whether what straight code binds here stays, as it does in Python.
@@ -163,11 +163,15 @@ class Frame:
 
     def bind(self, name: str, value: Any) -> None:
         frame = self.owner_of(name) or _outside(self.function, name)
+        if type(frame) is Outside and not isinstance(value, (Unclear, Maybe)):
+            frame.note_bound(name)
         frame.note_change(name)
         frame.names[name] = value
 
     def unbind(self, name: str) -> None:
         frame = self.owner_of(name) or _outside(self.function, name)
+        if type(frame) is Outside and (watched := watch()):
+            depend(watched, frame.names.key(name))
         frame.note_change(name)
         if name not in frame.names:
             frame.note_unsure(name)
@@ -194,38 +198,6 @@ class Frame:
                 return frame
             frame = frame.outer
         return None
-
-    # --- what follows ---------------------------------------------------------------------------
-
-    @property
-    def is_calling(self) -> bool:
-        """Whether a function is running that this one has called."""
-        functions = running()
-        return bool(functions) and functions[-1] is not self
-
-    def is_read_later(self, name: str) -> bool:
-        """Whether a name may be read after the present statement, or by another step of a loop."""
-        if name == RETURN or name in self.definition.inner_reads:
-            return True
-        statement, is_read = self.statement, name in self.definition.reads
-        if statement is None or not is_read:
-            return is_read
-        if (self.doing is not None or self.is_calling) and name in read_in(statement, self.doing):
-            return True  # by the rest of the statement
-        if isinstance(statement, ast.Assign) and name in bound_by(*statement.targets):
-            return False
-        live = live_after(self.definition).get(place_of(statement))
-        return live is None or name in live
-
-    def is_read_by_next(self, name: str, loop: ast.For | ast.While) -> bool:
-        """Whether a name may be read as a step of a loop leaves it, by the next one or later."""
-        live = live_after(self.definition).get(place_of(loop.body[-1]))
-        return self.is_read_in(name, loop) if live is None else name in live
-
-    def is_read_in(self, name: str, part: ast.stmt) -> bool:
-        """Whether a name is read somewhere in a statement of this function."""
-        lines = self.definition.reads.get(name, ())
-        return any(part.lineno <= line <= (part.end_lineno or part.lineno) for line in lines)
 
 
 def _no_function() -> None: ...
@@ -254,11 +226,22 @@ class Outside(Apart):
     """Names from outside of the transformed function: a module's, or one variable of a closure."""
 
     LASTS = True
+
     __slots__ = ("names",)
 
     def __init__(self, owner: dict[str, Any], cell: Any = None) -> None:
         super().__init__()
         self.names: Bindings = Bindings(owner, cell)
+
+    def note_bound(self, name: str) -> None:
+        """Note that a name is about to be bound by straight code."""
+        if region() is None and len(_opened.ledgers) == 1 and (watched := watch()):
+            self.names.assigned(watched, name)
+
+    def restore(self, name: str, value: Any) -> None:
+        if watched := watch():
+            self.names.restored(watched, name, value)
+        super().restore(name, value)
 
     def note_change(self, name: str) -> None:
         if watched := watch():
@@ -267,9 +250,10 @@ class Outside(Apart):
         if name not in self.names and before is not MISSING:
             self.names.meet(name, before)
         super().note_change(name)
-        ledger().before.setdefault((self, name), before)
-        if region() is not None:
-            ledger().recorded.add((self, name))
+        for opened in _opened.ledgers:
+            opened.before.setdefault((self, name), before)
+            if region() is not opened.around:
+                opened.recorded.add((self, name))
 
 
 def outside_of(frame: Frame, name: str) -> Outside | None:
@@ -286,8 +270,8 @@ def _outside(function: FunctionType, name: str) -> Outside:
 
 
 def outside(owner: dict[str, Any], cell: Any = None) -> Outside:
-    """The names of a module, or the one of a cell."""
-    known, key = ledger().objects, id(owner) if cell is None else id(cell)
+    """The names of a module, or the one of a cell; recordings within the outermost share them."""
+    known, key = outermost_ledger().objects, id(owner) if cell is None else id(cell)
     if key not in known:
         known[key] = Outside(owner, cell)
     found = known[key]
@@ -299,9 +283,9 @@ class Ledger(Apart):
     """A recording: its checks, which loops and branches carry; objects that it met and made."""
 
     __slots__ = (
-        *("before", "caught", "contents", "kept", "made", "met", "numbers", "objects", "recorded"),
-        *("has_spectra", "object_arrays", "passing", "put_back", "rows", "skipped", "streams"),
-        *("twins", "undo"),
+        *("around", "before", "caught", "contents", "kept", "made", "met", "numbers", "objects"),
+        *("has_spectra", "object_arrays", "passing", "put_back", "recorded", "rows", "skipped"),
+        *("streams", "traces", "twins", "undo"),
     )
     CHECKS: ClassVar[str] = "checks"
     KEPT: ClassVar[str] = "what functools.lru_cache keeps"
@@ -323,6 +307,8 @@ class Ledger(Apart):
         self.before: dict[Key, Any] = {}
         self.caught: tuple[type[BaseException], ...] = ()  # what the handlers around may catch
         self.recorded: set[Key] = set()  # names from outside that bodies bind
+        self.around = region()  # the body in which it is made
+        self.traces = stack()[:-1]  # and the traces around its own
         self.streams: dict[int, Frame] = {}  # states of generators that are variables
         self.twins: dict[int, tuple[Any, dict[int, Any]]] = {}  # containers that may be one
         self.rows: dict[int, Any] = {}  # containers of which lists in buffers hold copies
@@ -330,20 +316,36 @@ class Ledger(Apart):
         self.put_back: dict[int, Callable[[bool], None]] = {}  # the same after it, by its owner
 
     def roll_back(self) -> None:
+        with settling(None if _opened.ledgers else watch()) as lasting:
+            self._roll_back(lasting)
+
+    def _roll_back(self, lasting: dict[tuple[int, str], Any]) -> None:
         restored = set()
         for (frame, name), value in self.before.items():
             if not (frame.LASTS and self._is_pythons(frame, name)):
+                end = frame.names.get(name)
                 frame.restore(name, value)
                 restored.add(id(frame))
+                if frame.LASTS and self.traces and (frame, name) not in self.recorded:
+                    self._leave(frame, name, end)
+            elif isinstance(frame, Outside):
+                lasting[frame.names.key(name)] = frame.names.given(name, MISSING)
         for owner, put_back in self.put_back.items():
             # what it held before straight code, which came before the loop, changed it
             put_back(id(self.contents.get(owner)) in restored)
+
+    def _leave(self, frame: Frame, name: str, end: Any) -> None:
+        """The program around cannot read what was computed here from its own values."""
+        if is_from_around(end, self.traces):
+            frame.restore(name, unclear_around(name))
+            for opened in _opened.ledgers:
+                opened.recorded.add((frame, name))
 
     def _is_pythons(self, frame: Frame, name: str) -> bool:
         """Whether a name from outside is bound anew as Python does it, at each recording."""
         if (frame, name) in self.recorded:
             return False
-        return not holds_unknown(frame.names.get(name), self.made)
+        return not holds_unknown(frame.names.get(name), self.made, self.traces)
 
 
 class _Opened(threading.local):
@@ -366,6 +368,7 @@ def open_ledger() -> Iterator[Ledger]:
     except BaseException:
         for undo in opened.undo.values():
             undo()
+        depend_on_all(watch())
         del _drawn_here()[drawn:]
         raise
     finally:

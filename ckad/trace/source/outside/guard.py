@@ -75,6 +75,7 @@ class Guard:
         self.shown: list[Callable[[], object]] = []  # what it has done that the user can see
         self.once: dict[str, Source] = {}  # and what is not done again
         self.counters: dict[tuple[int, str], Counter] = {}  # what it has counted up
+        self.leaves: list[Callable[[], object]] = []  # what it has left names bound to
 
     @property
     def nbytes(self) -> int:
@@ -125,6 +126,8 @@ class Guard:
             show()
         for counter in self.counters.values():
             counter.count(counter.by)
+        for leave in self.leaves:
+            leave()
         if self.once:
             self._say_once()
 

@@ -67,7 +67,8 @@ class Watch:
         self.reason: str | None = None  # why it was given up
         self.looked_up: set[tuple[Any, Any]] = set()  # of which all that they read is noted
         self.own: dict[int, Any] = {}
-        self._noted: set[tuple[int, str]] = set()
+        self.noted: set[tuple[int, str]] = set()
+        self.assigned: dict[tuple[int, str], Any] = {}  # names bound before they were read
         self._entered: dict[int, Any] = {}
         self._of_classes: set[tuple[type, str]] = set()
         self._nbytes = 0
@@ -85,6 +86,7 @@ class Watch:
         """Forget what was only needed while recording."""
         self.own.clear()
         self._entered.clear()
+        self.assigned.clear()
 
     def is_own(self, x: Any) -> bool:
         return id(x) in self.own
@@ -93,15 +95,15 @@ class Watch:
         """Whether a name in a class, in a dict of names or in a cell was looked up."""
         if isinstance(owner, type):
             return any(n == name and issubclass(kind, owner) for kind, n in self._of_classes)
-        return (id(owner), name) in self._noted
+        return (id(owner), name) in self.noted
 
     # --- names ----------------------------------------------------------------------------------
 
     def name(self, names: Mapping[str, Any], name: str) -> None:
         """A name of a module or a class is looked up, or is about to be bound anew."""
         key = id(names), name
-        if key not in self._noted:
-            self._noted.add(key)
+        if key not in self.noted:
+            self.noted.add(key)
             if type(names) not in (dict, MappingProxyType):  # it may look up anything
                 return self.give_up(f"names in a {type(names).__name__}")
             value = names.get(name, ABSENT)
@@ -112,8 +114,8 @@ class Watch:
     def cell(self, cell: CellType) -> None:
         """The same for a variable of a closure; a traced one is the recording's own."""
         key = id(cell), "cell"
-        if key not in self._noted:
-            self._noted.add(key)
+        if key not in self.noted:
+            self.noted.add(key)
             value = content(cell)
             if not isinstance(value, Traced):
                 self.guard.cells.append((cell, value))
@@ -133,8 +135,8 @@ class Watch:
     def holds(self, owner: Any, part: str) -> None:
         """The same for what holds a function: Numba's, which is run as Python has it, NumPy's."""
         key = id(owner), part
-        if key not in self._noted:
-            self._noted.add(key)
+        if key not in self.noted:
+            self.noted.add(key)
             self._part(owner, part)
 
     def printed(self, args: Sequence[Any], options: Mapping[str, Any]) -> None:
@@ -157,12 +159,12 @@ class Watch:
         """An attribute is read, or is about to be bound anew."""
         kind: Any = type(owner)
         key = id(owner), name
-        if kind in INERT or isinstance(owner, Traced) or key in self._noted:
+        if kind in INERT or isinstance(owner, Traced) or key in self.noted:
             return
         if id(owner) in self.own:
             self.on_class(kind, name)
             return
-        self._noted.add(key)
+        self.noted.add(key)
         self._entered[id(owner)] = owner
         if is_console(owner):
             return
@@ -240,8 +242,8 @@ class Watch:
     def object(self, owner: Any) -> None:
         """What an object from outside is an instance of is read."""
         key = id(owner), "class"
-        if key not in self._noted and id(owner) not in self.own:
-            self._noted.add(key)
+        if key not in self.noted and id(owner) not in self.own:
+            self.noted.add(key)
             self._entered[id(owner)] = owner
             held = getattr(owner, "__dict__", None)
             self.guard.objects.append((owner, type(owner), held if type(held) is dict else None))
