@@ -94,3 +94,39 @@ def test_a_program_that_was_recorded_for_real_eigenvalues_says_so():
         np.array([2.0]),
     )
     assert abs(pulled.x[0] - 1.5 + 0.1 * np.sqrt(pulled.x[0])) < 1e-8
+
+
+TURNING = np.array([[0.0, 1.0, 0.0], [-1.0, 0.1, 0.3], [0.2, 0.1, 0.4]])
+
+
+def frequencies(A):
+    return np.sum(np.linalg.eigvals(A).imag ** 2)
+
+
+def by_kind(A):
+    return np.sum(A**2) if np.iscomplexobj(np.linalg.eigvals(A)) else np.sum(A)
+
+
+def turning_of_vectors(A):
+    vectors = np.linalg.eig(A)[1]
+    return np.sum(vectors.imag**2)
+
+
+def in_steps(A):
+    total = 0.0
+    for k in range(3):
+        total = total + np.max(np.abs(np.imag(np.linalg.eigvals(A * (k - 1.0)))))
+    return total
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+@pytest.mark.parametrize("function", [frequencies, by_kind, turning_of_vectors, in_steps])
+def test_only_an_imaginary_part_or_the_kind_is_read(function, engine):
+    """Of real numbers either is known without the numbers."""
+    f = ckad.value_and_grad(function, engine=engine)
+    for A in (TURNING, TURNING + np.diag([2.0, 0.0], -1), TURNING):
+        value, gradient = f(A)
+        assert value == pytest.approx(function(A), rel=1e-12)
+        step = 1e-6 * np.eye(3, k=-1)
+        slope = (function(A + step) - function(A - step)) / 2e-6
+        assert np.sum(gradient * step) / 1e-6 == pytest.approx(slope, rel=1e-6, abs=1e-8)
