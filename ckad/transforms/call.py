@@ -35,10 +35,12 @@ from ckad.passes import pipeline
 from ckad.passes.pipeline import Pipeline, Positions, Stages
 from ckad.place import at_place
 from ckad.tape.ops import Op
+from ckad.tape.reasons import Reason, reason_of
 from ckad.tape.routines import routine_of
 from ckad.tape.tape import Tape
 from ckad.trace.memory.context import Most
 from ckad.trace.record import Arguments, Given, Recording, inline, named, record, take_apart
+from ckad.trace.source.control.checks import depend_on
 from ckad.trace.source.libraries import python_function
 from ckad.trace.source.outside.watch import watching
 from ckad.trace.values.tracer import Tracer, value
@@ -199,8 +201,10 @@ class Call:
         if self._check is not None:
             self._check()
         if self.is_nested or (extra and any(isinstance(x, Tracer) for x in extra)):
-            captured = self.recording.captured
-            operands = [*(value(x) for x in arrays), *captured, *(value(x) for x in extra)]
+            operands = [*(value(x) for x in arrays), *self.recording.captured]
+            if self._assumes_spectra:
+                self._stopped_around(operands)
+            operands += [value(x) for x in extra]
             return list(inline(pipeline.inlined().run(tape), operands))
         inputs = _as_inputs(tape, [*arrays, *extra] if extra else arrays)
         try:
@@ -211,6 +215,21 @@ class Call:
             raise explained(error, *given) from None
         except CheckpointError as error:
             raise located(error) from error
+
+    def assured(self) -> None:
+        """Run the values where they alone tell that eigenvalues are real: a derivative that comes
+        without them stops only where it depends on eigenvalues."""
+        if self._assumes_spectra and not self.is_nested:
+            self.run(self.primal)
+
+    @property
+    def _assumes_spectra(self) -> bool:
+        return self.once("spectra", lambda: _stops(self.tape, Reason.SPECTRUM))
+
+    def _stopped_around(self, operands: Sequence[int]) -> None:
+        """Let what is being recorded stop where the values do, of which it may use none."""
+        for found in inline(pipeline.inlined().run(self.tape), operands):
+            depend_on(found)
 
     def planned(self, tape: Tape) -> Plan | None:
         """The plan that a tape derived from this call's begins with; None inside a recording."""
@@ -231,6 +250,11 @@ class Call:
         recording = self.recording
         shown = finished(leaves, recording.out_scalars)
         return shown[0] if recording.gives_leaf else trees.unflatten(recording.out_tree, shown)
+
+
+def _stops(tape: Tape, reason: Reason) -> bool:
+    stops = (row.op is Op.WRAP and reason_of(row) is reason for row in tape.rows)
+    return any(stops) or any(_stops(body, reason) for body in tape.bodies)
 
 
 def _is_marked(tape: Tape) -> bool:

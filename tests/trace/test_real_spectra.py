@@ -130,3 +130,32 @@ def test_only_an_imaginary_part_or_the_kind_is_read(function, engine):
         step = 1e-6 * np.eye(3, k=-1)
         slope = (function(A + step) - function(A - step)) / 2e-6
         assert np.sum(gradient * step) / 1e-6 == pytest.approx(slope, rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize("function", [frequencies, by_kind])
+def test_derivatives_without_the_value_stop_as_it_does(function):
+    def flat(x):
+        return function(x.reshape(3, 3))
+
+    def row(x):
+        return np.array([flat(x), x[0]])
+
+    def nested(x):
+        return ckad.jit(lambda x: ckad.grad(flat)(x) * 1.0, engine="vm")(x)
+
+    def slopes(x, of=flat):
+        return np.array([of(x + step) - of(x - step) for step in 1e-5 * np.eye(9)]) / 2e-5
+
+    v = np.linspace(-1.0, 1.0, 9)
+    gradient = ckad.grad(flat, engine="vm")
+    for A in (TURNING, TURNING + np.diag([2.0, 0.0], -1), TURNING):
+        x = A.ravel()
+        by_rows = ckad.jacobian(row, sparse=True, engine="vm")(x).toarray()[0]
+        for found in (ckad.jacobian(flat, engine="vm")(x), by_rows, nested(x)):
+            np.testing.assert_allclose(found, slopes(x), atol=1e-7)
+        second = slopes(x, gradient) @ v
+        np.testing.assert_allclose(ckad.hvp(flat, (x,), (v,), engine="vm"), second, atol=1e-5)
+        for sparse in (False, True):
+            found = ckad.hessian(flat, sparse=sparse, engine="vm")(x) @ v
+            np.testing.assert_allclose(found, second, atol=1e-5)
+        np.testing.assert_allclose(ckad.jacobian(gradient)(x) @ v, second, atol=1e-5)

@@ -364,6 +364,10 @@ def _count(zero: Tracer) -> None:
     checks.bind(Ledger.CHECKS, np.add(checks.lookup(Ledger.CHECKS), zero))
 
 
+def depend_on(x: Tracer) -> None:
+    _count(astype(np.any(np.not_equal(x, 0)), np.int64))
+
+
 def none_used() -> NoReturn:
     """None is used where Python needs a value: the program stops here."""
     _count(stop_if(True, Reason.NONE))
