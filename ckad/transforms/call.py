@@ -40,9 +40,10 @@ from ckad.tape.routines import routine_of
 from ckad.tape.tape import Tape
 from ckad.trace.memory.context import Most
 from ckad.trace.record import Arguments, Given, Recording, inline, named, record, take_apart
-from ckad.trace.source.control.checks import depend_on
+from ckad.trace.source.control.checks import count_check
 from ckad.trace.source.libraries import python_function
 from ckad.trace.source.outside.watch import watching
+from ckad.trace.values.apply import astype
 from ckad.trace.values.tracer import Tracer, value
 from ckad.transforms import attempts, reuse
 from ckad.transforms.arguments.sources import as_arrays
@@ -229,7 +230,7 @@ class Call:
     def _stopped_around(self, operands: Sequence[int]) -> None:
         """Let what is being recorded stop where the values do, of which it may use none."""
         for found in inline(pipeline.inlined().run(self.tape), operands):
-            depend_on(found)
+            count_check(astype(np.any(np.not_equal(found, 0)), np.int64))
 
     def planned(self, tape: Tape) -> Plan | None:
         """The plan that a tape derived from this call's begins with; None inside a recording."""

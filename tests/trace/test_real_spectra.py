@@ -159,3 +159,21 @@ def test_derivatives_without_the_value_stop_as_it_does(function):
             found = ckad.hessian(flat, sparse=sparse, engine="vm")(x) @ v
             np.testing.assert_allclose(found, second, atol=1e-5)
         np.testing.assert_allclose(ckad.jacobian(gradient)(x) @ v, second, atol=1e-5)
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_a_result_of_bools_alone_depends_on_the_checks(engine):
+    def turns(A):
+        return np.iscomplexobj(np.linalg.eigvals(A))
+
+    def holds(a):
+        if a < 0.0:
+            raise ValueError
+        return True
+
+    turns_fast, holds_fast = (ckad.jit(f, engine=engine) for f in (turns, holds))
+    for A in (TURNING, np.eye(3), TURNING):
+        assert turns_fast(A) == turns(A)
+    assert holds_fast(1.0)
+    with pytest.raises(RaisedError):
+        holds_fast(-1.0)
