@@ -203,7 +203,7 @@ class Call:
             self._check()
         if self.is_nested or (extra and any(isinstance(x, Tracer) for x in extra)):
             operands = [*(value(x) for x in arrays), *self.recording.captured]
-            if self._assumes_spectra:
+            if self._values_tell:
                 self._stopped_around(operands)
             operands += [value(x) for x in extra]
             return list(inline(pipeline.inlined().run(tape), operands))
@@ -218,14 +218,17 @@ class Call:
             raise located(error) from error
 
     def assured(self) -> None:
-        """Run the values where they alone tell that eigenvalues are real: a derivative that comes
-        without them stops only where it depends on eigenvalues."""
-        if self._assumes_spectra and not self.is_nested:
+        """Run the values where they alone tell whether the call is to be made anew: a derivative
+        that comes without them stops only where it depends on what is checked."""
+        if self._values_tell and not self.is_nested:
             self.run(self.primal)
 
     @property
-    def _assumes_spectra(self) -> bool:
-        return self.once("spectra", lambda: _stops(self.tape, Reason.SPECTRUM))
+    def _values_tell(self) -> bool:
+        def found() -> bool:
+            return self.recording.is_guarded or _stops(self.tape, Reason.SPECTRUM)
+
+        return self._known.refusal is None and self.once("values tell", found)
 
     def _stopped_around(self, operands: Sequence[int]) -> None:
         """Let what is being recorded stop where the values do, of which it may use none."""
