@@ -35,12 +35,15 @@ from ckad.passes import pipeline
 from ckad.passes.pipeline import Pipeline, Positions, Stages
 from ckad.place import at_place
 from ckad.tape.ops import Op
+from ckad.tape.reasons import Reason, reason_of
 from ckad.tape.routines import routine_of
 from ckad.tape.tape import Tape
 from ckad.trace.memory.context import Most
 from ckad.trace.record import Arguments, Given, Recording, inline, named, record, take_apart
+from ckad.trace.source.control.checks import count_check
 from ckad.trace.source.libraries import python_function
 from ckad.trace.source.outside.watch import watching
+from ckad.trace.values.apply import astype
 from ckad.trace.values.tracer import Tracer, value
 from ckad.transforms import attempts, reuse
 from ckad.transforms.arguments.sources import as_arrays
@@ -201,8 +204,10 @@ class Call:
         if self._check is not None:
             self._check()
         if self.is_nested or (extra and any(isinstance(x, Tracer) for x in extra)):
-            captured = self.recording.captured
-            operands = [*(value(x) for x in arrays), *captured, *(value(x) for x in extra)]
+            operands = [*(value(x) for x in arrays), *self.recording.captured]
+            if self._values_tell:
+                self._stopped_around(operands)
+            operands += [value(x) for x in extra]
             return list(inline(pipeline.inlined().run(tape), operands))
         inputs = _as_inputs(tape, [*arrays, *extra] if extra else arrays)
         try:
@@ -213,6 +218,24 @@ class Call:
             raise explained(error, *given) from None
         except CheckpointError as error:
             raise located(error) from error
+
+    def assured(self) -> None:
+        """Run the values where they alone tell whether the call is to be made anew: a derivative
+        that comes without them stops only where it depends on what is checked."""
+        if self._values_tell and not self.is_nested:
+            self.run(self.primal)
+
+    @property
+    def _values_tell(self) -> bool:
+        def found() -> bool:
+            return self.recording.is_guarded or _stops(self.tape, Reason.SPECTRUM)
+
+        return self._known.refusal is None and self.once("values tell", found)
+
+    def _stopped_around(self, operands: Sequence[int]) -> None:
+        """Let what is being recorded stop where the values do, of which it may use none."""
+        for found in inline(pipeline.inlined().run(self.tape), operands):
+            count_check(astype(np.any(np.not_equal(found, 0)), np.int64))
 
     def planned(self, tape: Tape) -> Plan | None:
         """The plan that a tape derived from this call's begins with; None inside a recording."""
@@ -233,6 +256,11 @@ class Call:
         recording = self.recording
         shown = finished(leaves, recording.out_scalars)
         return shown[0] if recording.gives_leaf else trees.unflatten(recording.out_tree, shown)
+
+
+def _stops(tape: Tape, reason: Reason) -> bool:
+    stops = (row.op is Op.WRAP and reason_of(row) is reason for row in tape.rows)
+    return any(stops) or any(_stops(body, reason) for body in tape.bodies)
 
 
 def _is_marked(tape: Tape) -> bool:

@@ -89,6 +89,7 @@ def jacobian(
 
         x = _array(args[at], f"argument {at}")
         call = Call(fun, (*args[:at], x, *args[at + 1 :]), kwargs, options)
+        call.assured()
         wrt = layout_of(call, (at,), True).wrt
         types = call.tape.output_types
         out = _array(call.results([np.zeros(t.shape, t.numpy) for t in types]), "the result")
@@ -148,6 +149,7 @@ def _rows(
     """The change with argument ``at`` of each element of the gradient by argument ``by``. It need
     not be symmetric: a user's rules may be the derivative of no function."""
     call, _, layout = Gradient(fun, by, False, options).prepare(args, kwargs)
+    call.assured()
     wrt = layout_of(call, (at,), True).wrt
     about = wrt, layout.wrt, len(call.tape.inputs)
     return _together(call, pipeline.hvps, about, _units(args[by]), args[at])
@@ -249,6 +251,7 @@ def hvp(
     options = Options(memory, schedule, engine, progress, check_finite, threads)
     first = Gradient(fun, 0, False, options)
     call, _, layout = first.prepare(tuple(primals), {})
+    call.assured()
     wrt, moving = layout.wrt, moving_inputs(call)
     directions = match_tangents(call, tuple(tangents), moving)
     products = call.run(call.made(pipeline.hvp, wrt, tuple(moving)), directions)
@@ -318,6 +321,7 @@ def _second(
     """What the gradient by argument i changes with each element of argument j."""
     x, y = args[i], args[j]
     call, _, layout = Gradient(fun, i, False, options).prepare(args, kwargs)
+    call.assured()
     n_inputs = len(call.tape.inputs)
     if i == j:
         return _together(call, pipeline.hvps, (layout.wrt, layout.wrt, n_inputs), _units(x), x)

@@ -164,6 +164,10 @@ CASES = {
         lambda a, b, q: sl.solve_sylvester(a, b, q),
         lambda n: (near_one(n, full), near_one(2, full), full(n, 2)),
     ),
+    "one-matrix sylvester": (
+        lambda a, q: sl.solve_sylvester(a, a, q),
+        lambda n: (near_one(n), real(n, n)),
+    ),
     "lyapunov": (
         lambda a, q: sl.solve_continuous_lyapunov(a, q),
         lambda n: (near_one(n), real(n, n)),

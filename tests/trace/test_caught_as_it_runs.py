@@ -205,3 +205,39 @@ def test_the_words_of_what_is_raised_and_of_the_warning():
     with pytest.warns(AsRunWarning, match="A handler of the program may meet that.*by 'if'"):
         value = ckad.jit(f, engine="vm")(X)
     assert value == f(X)
+
+
+def linear_or_cubic(x):
+    try:
+        math.sqrt(x[0])
+        return np.sum(x)
+    except ValueError:
+        return np.sum(x**3)
+
+
+def constant_or_linear(x):
+    try:
+        if x[0] < 0.0:
+            raise ValueError
+        return np.floor(x)
+    except ValueError:
+        return 5.0 * x
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_a_derivative_that_is_zero_unless_a_handler_goes_on(engine):
+    x = np.array([-1.0, 2.0])
+
+    def nested(x):
+        return ckad.hessian(linear_or_cubic)(x) * 1.0
+
+    hessians = [ckad.hessian(linear_or_cubic, engine=engine, sparse=k)(x) for k in (False, True)]
+    hessians += [ckad.jit(nested, engine=engine)(x), ckad.jacobian(ckad.grad(linear_or_cubic))(x)]
+    for found in hessians:
+        np.testing.assert_allclose(found @ np.ones(2), 6.0 * x)
+    products = ckad.hvp(linear_or_cubic, (x,), (np.ones(2),), engine=engine)
+    np.testing.assert_allclose(products, 6.0 * x)
+    for sparse in (False, True):
+        found = ckad.jacobian(constant_or_linear, engine=engine, sparse=sparse)
+        np.testing.assert_allclose(found(x) @ np.ones(2), 5.0)
+        assert not (found(-x[::-1] + 3.0) @ np.ones(2)).any()

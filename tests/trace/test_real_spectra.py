@@ -94,3 +94,86 @@ def test_a_program_that_was_recorded_for_real_eigenvalues_says_so():
         np.array([2.0]),
     )
     assert abs(pulled.x[0] - 1.5 + 0.1 * np.sqrt(pulled.x[0])) < 1e-8
+
+
+TURNING = np.array([[0.0, 1.0, 0.0], [-1.0, 0.1, 0.3], [0.2, 0.1, 0.4]])
+
+
+def frequencies(A):
+    return np.sum(np.linalg.eigvals(A).imag ** 2)
+
+
+def by_kind(A):
+    return np.sum(A**2) if np.iscomplexobj(np.linalg.eigvals(A)) else np.sum(A)
+
+
+def turning_of_vectors(A):
+    vectors = np.linalg.eig(A)[1]
+    return np.sum(vectors.imag**2)
+
+
+def in_steps(A):
+    total = 0.0
+    for k in range(3):
+        total = total + np.max(np.abs(np.imag(np.linalg.eigvals(A * (k - 1.0)))))
+    return total
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+@pytest.mark.parametrize("function", [frequencies, by_kind, turning_of_vectors, in_steps])
+def test_only_an_imaginary_part_or_the_kind_is_read(function, engine):
+    """Of real numbers either is known without the numbers."""
+    f = ckad.value_and_grad(function, engine=engine)
+    for A in (TURNING, TURNING + np.diag([2.0, 0.0], -1), TURNING):
+        value, gradient = f(A)
+        assert value == pytest.approx(function(A), rel=1e-12)
+        step = 1e-6 * np.eye(3, k=-1)
+        slope = (function(A + step) - function(A - step)) / 2e-6
+        assert np.sum(gradient * step) / 1e-6 == pytest.approx(slope, rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize("function", [frequencies, by_kind])
+def test_derivatives_without_the_value_stop_as_it_does(function):
+    def flat(x):
+        return function(x.reshape(3, 3))
+
+    def row(x):
+        return np.array([flat(x), x[0]])
+
+    def nested(x):
+        return ckad.jit(lambda x: ckad.grad(flat)(x) * 1.0, engine="vm")(x)
+
+    def slopes(x, of=flat):
+        return np.array([of(x + step) - of(x - step) for step in 1e-5 * np.eye(9)]) / 2e-5
+
+    v = np.linspace(-1.0, 1.0, 9)
+    gradient = ckad.grad(flat, engine="vm")
+    for A in (TURNING, TURNING + np.diag([2.0, 0.0], -1), TURNING):
+        x = A.ravel()
+        by_rows = ckad.jacobian(row, sparse=True, engine="vm")(x).toarray()[0]
+        for found in (ckad.jacobian(flat, engine="vm")(x), by_rows, nested(x)):
+            np.testing.assert_allclose(found, slopes(x), atol=1e-7)
+        second = slopes(x, gradient) @ v
+        np.testing.assert_allclose(ckad.hvp(flat, (x,), (v,), engine="vm"), second, atol=1e-5)
+        for sparse in (False, True):
+            found = ckad.hessian(flat, sparse=sparse, engine="vm")(x) @ v
+            np.testing.assert_allclose(found, second, atol=1e-5)
+        np.testing.assert_allclose(ckad.jacobian(gradient)(x) @ v, second, atol=1e-5)
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_a_result_of_bools_alone_depends_on_the_checks(engine):
+    def turns(A):
+        return np.iscomplexobj(np.linalg.eigvals(A))
+
+    def holds(a):
+        if a < 0.0:
+            raise ValueError
+        return True
+
+    turns_fast, holds_fast = (ckad.jit(f, engine=engine) for f in (turns, holds))
+    for A in (TURNING, np.eye(3), TURNING):
+        assert turns_fast(A) == turns(A)
+    assert holds_fast(1.0)
+    with pytest.raises(RaisedError):
+        holds_fast(-1.0)

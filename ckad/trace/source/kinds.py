@@ -14,7 +14,9 @@ import numpy as np
 
 from ckad.errors import ConcreteValueError
 from ckad.place import at_place
-from ckad.trace import dispatch
+from ckad.tape.reasons import Reason
+from ckad.trace import arrays, dispatch
+from ckad.trace.memory.assumed import asked_real_spectra
 from ckad.trace.source.choices import Choice, refuse
 from ckad.trace.source.control.checks import note_raise
 from ckad.trace.source.names import absence
@@ -24,12 +26,12 @@ from ckad.trace.source.names.frame import ledger, made
 from ckad.trace.source.outside.clock import computed
 from ckad.trace.source.text import TracedText
 from ckad.trace.values.array import Array
-from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.complex import ComplexTracer, as_complex
 from ckad.trace.values.fields import Fields
 from ckad.trace.values.part import Part
 from ckad.trace.values.short import Short
 from ckad.trace.values.sparse import Sparse
-from ckad.trace.values.tracer import Tracer
+from ckad.trace.values.tracer import Tracer, known, known_as_run
 
 
 def check_items(x: Any, what: str, method: str) -> None:
@@ -84,6 +86,26 @@ _OF_REALS: tuple[Any, ...] = (
     *(float, int, max, min, sorted, np.argmax, np.argmin, np.argsort, np.max, np.min),
     *(np.arctan2, np.hypot, np.degrees, np.rad2deg, np.maximum, np.minimum, np.isnan),
 )
+
+
+def _as_spectrum(values: Any, *vectors: Any) -> tuple[Any, ...]:
+    """What is assumed of them stops the program where it does not hold, whether they are used or
+    only asked for their dtype or an imaginary part."""
+    found = values, *vectors
+    imaginary = as_complex(values).imag
+    numbers = known(imaginary)
+    if numbers is None:
+        numbers = known_as_run(imaginary)
+    if numbers is not None:
+        return found if np.any(numbers) else tuple(x.real.copy() for x in found)
+    if not asked_real_spectra():
+        return found
+    left = np.any(np.not_equal(imaginary, 0.0))
+    note_raise(left, Reason.SPECTRUM)
+    return tuple(arrays.stopping(x.real, left, "SPECTRUM") for x in found)
+
+
+dispatch.put(arrays.as_spectrum, _as_spectrum, dispatch.COMPLEX)
 
 
 def real_of_spectra(callee: Any, args: list[Any]) -> list[Any]:

@@ -40,6 +40,7 @@ def sparse_jacobian(
 ) -> Any:  # fmt: skip
     """The Jacobian of one array by the one array that ``argument`` is."""
     call = Call(fun, args, kwargs, options)
+    call.assured()
     wrt = call.once(("sparse by", argument), lambda: _by(call, argument))
     shape = call.tape.output_types[0].size, call.tape.input_types[wrt[0]].size
     _check_shape(given, shape)
@@ -57,6 +58,7 @@ def sparse_hessian(
 ) -> Any:  # fmt: skip
     """The Hessian of a scalar by the one array that ``argument`` is."""
     call, _, layout = Gradient(fun, argument, False, options).prepare(args, kwargs)
+    call.assured()
     type = _single(call, layout.wrt, argument)
     _check_shape(given, (type.size, type.size))
     recipe = recipe_of(call, layout.wrt, "sym", given, second=True)

@@ -7,9 +7,8 @@ from ckad.trace.primitives.complex import (
     methods,
     products,
     scalars,
-    spectra,
     ufuncs,
 )
 
 #: Those that hold rows of the table.
-MODULES = (ufuncs, elementary, extended, functions, products, scalars, spectra, methods)
+MODULES = (ufuncs, elementary, extended, functions, products, scalars, methods)

@@ -83,7 +83,7 @@ def certain(x: Maybe | OrNone) -> Any:
     for leaf in leaves:
         if isinstance(leaf, Tracer) and not leaf.scalar:
             _settle(localise(leaf).storage, zero)
-    _count(zero)
+    count_check(zero)
     return x.value
 
 
@@ -297,7 +297,7 @@ class Stops(BaseException):
 
 def note_raise(wrong: Any = True, reason: Reason = Reason.RAISED) -> None:
     """The program stops here if ``wrong``, whatever it computes afterwards."""
-    _count(stop_if(wrong, reason))
+    count_check(stop_if(wrong, reason))
 
 
 def stop_where_caught(
@@ -309,7 +309,7 @@ def stop_where_caught(
         return
     if decided(found):
         plain()
-    _count(stop_if(found, Reason.CAUGHT))
+    count_check(stop_if(found, Reason.CAUGHT))
 
 
 def may_be_caught(*kinds: type[Exception]) -> bool:
@@ -326,7 +326,7 @@ def note_checks(first: int = 0) -> None:
     if may_be_caught(IndexError, ValueError, TypeError):
         for k, row in enumerate(current().builder.rows[first:], first):
             if row.op is Op.WRAP:
-                _count(np.sum(fresh(k)))
+                count_check(np.sum(fresh(k)))
 
 
 @contextmanager
@@ -355,10 +355,10 @@ def note_index(index: Any, n: int) -> None:
     if is_at_least(index, -n) and is_at_least(n - 1, index):
         return
     outside = np.logical_or(np.less(index, -n), np.greater_equal(index, n))
-    _count(stop_if(outside, Reason.INDEX))
+    count_check(stop_if(outside, Reason.INDEX))
 
 
-def _count(zero: Tracer) -> None:
+def count_check(zero: Tracer) -> None:
     """Let the function's result depend on a check."""
     checks = ledger()
     checks.bind(Ledger.CHECKS, np.add(checks.lookup(Ledger.CHECKS), zero))
@@ -366,7 +366,7 @@ def _count(zero: Tracer) -> None:
 
 def none_used() -> NoReturn:
     """None is used where Python needs a value: the program stops here."""
-    _count(stop_if(True, Reason.NONE))
+    count_check(stop_if(True, Reason.NONE))
     raise Stops
 
 
@@ -388,9 +388,10 @@ def _filled(result: Any) -> Any:
 
 def _after_all(result: Any, opened: Ledger) -> Any:
     for zero in streams.leave():
-        _count(zero)
+        count_check(zero)
     checks = opened.names[Ledger.CHECKS]
     is_put_back = opened.before or opened.put_back
     if not isinstance(checks, Tracer):  # a copy, since lists are put back
         return trees.map_leaves(lambda leaf: leaf, result) if is_put_back else result
-    return trees.map_leaves(lambda leaf: _after(leaf, checks), result)
+    of_bools = all(isinstance(leaf, (bool, np.bool_)) for leaf in trees.flatten(result)[0])
+    return trees.map_leaves(lambda x: _after(lift(x) if of_bools else x, checks), result)

@@ -38,9 +38,12 @@ def _solved(a: np.ndarray, b: np.ndarray, q: np.ndarray) -> np.ndarray:
         return np.empty(q.shape, q.dtype)
     letter = "z" if q.dtype.kind == "c" else "d"
     r, u = _schur(letter, a)
-    s, v = _schur(letter, b.conj().T)
+    # derivatives of square roots and of signs have one matrix on both sides
+    is_one = np.array_equal(a, b)
+    s, v = (r, u) if is_one else _schur(letter, b.conj().T)
     right = np.dot(np.dot(u.conj().T, q), v)
-    y, scale, info = getattr(lapack, f"{letter}trsyl")(r, s, right, tranb="C")
+    turned = "N" if is_one else "C"
+    y, scale, info = getattr(lapack, f"{letter}trsyl")(r, s, right, tranb=turned)
     if info == 1:  # it has moved eigenvalues apart
         raise np.linalg.LinAlgError(
             "Singular matrix: eigenvalues of both matrices add up to zero, or nearly"
