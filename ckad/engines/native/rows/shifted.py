@@ -39,8 +39,9 @@ def lower_shifted(places: Places, k: int, row: Row) -> None:
         inner *= d
     by = number(b, places.fusion.shifts[k], places.number)
     shift = Shift(large, part, by, large.type.shape[0] - 1, inner)
-    limits = limits_of(places, k, n) if is_between(places, k) else (whole(0), whole(n))
-    _move(places, shift, *limits, adds)
+    # who reads a part may do so between bounds that are computed after it
+    bounded = is_between(places, k) and all(x in places.held for x in places.fusion.bounds_of(k))
+    _move(places, shift, *(limits_of(places, k, n) if bounded else (whole(0), whole(n))), adds)
     places.bind(k, out)
 
 

@@ -101,7 +101,8 @@ def setitem(x: Tracer, index: Any, new: Any) -> None:
         if found.holds_places(index):
             return found.write(x, index, from_list(new))
     entries = indexing.expand(index, x.shape)
-    if np.ndim(new) == 0 and any(map(_is_nowhere, entries)):
+    one = not isinstance(new, (list, tuple)) and np.ndim(new) == 0
+    if one and any(map(_is_nowhere, entries)):
         return None
     if any(map(is_traced_slice, entries)):
         if indexing.is_advanced(entries):
