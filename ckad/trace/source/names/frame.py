@@ -27,6 +27,7 @@ from ckad.trace.source.names.region import enclosing as enclosing
 from ckad.trace.source.names.region import made as made
 from ckad.trace.source.names.region import open_region as open_region
 from ckad.trace.source.names.region import region as region
+from ckad.trace.source.outside.guard import is_given_up
 from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.outside.watch import watch
 
@@ -329,10 +330,10 @@ class Ledger(Apart):
         self.undo: dict[int, Callable[[], None]] = {}  # what is put back if the recording fails
         self.put_back: dict[int, Callable[[bool], None]] = {}  # the same after it, by its owner
 
-    def roll_back(self) -> None:
+    def roll_back(self, given_up: bool) -> None:
         restored = set()
         for (frame, name), value in self.before.items():
-            if not (frame.LASTS and self._is_pythons(frame, name)):
+            if given_up or not (frame.LASTS and self._is_pythons(frame, name)):
                 frame.restore(name, value)
                 restored.add(id(frame))
         for owner, put_back in self.put_back.items():
@@ -360,17 +361,18 @@ def open_ledger() -> Iterator[Ledger]:
     opened = Ledger()
     opened.caught = _opened.ledgers[-1].caught if _opened.ledgers else ()
     _opened.ledgers.append(opened)
-    drawn = len(_drawn_here())
+    drawn, given_up = len(_drawn_here()), False
     try:
         yield opened
-    except BaseException:
+    except BaseException as error:
+        given_up = is_given_up(error)
         for undo in opened.undo.values():
             undo()
         del _drawn_here()[drawn:]
         raise
     finally:
         _opened.ledgers.pop()
-        opened.roll_back()
+        opened.roll_back(given_up)
 
 
 def _drawn_here() -> list[Any]:
