@@ -30,6 +30,7 @@ from ckad.trace.source.names.region import made as made
 from ckad.trace.source.names.region import open_region as open_region
 from ckad.trace.source.names.region import region as region
 from ckad.trace.source.outside.assigned import depend, depend_on_all, settling
+from ckad.trace.source.outside.guard import is_given_up
 from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.outside.watch import watch
 
@@ -226,7 +227,6 @@ class Outside(Apart):
     """Names from outside of the transformed function: a module's, or one variable of a closure."""
 
     LASTS = True
-
     __slots__ = ("names",)
 
     def __init__(self, owner: dict[str, Any], cell: Any = None) -> None:
@@ -315,28 +315,25 @@ class Ledger(Apart):
         self.undo: dict[int, Callable[[], None]] = {}  # what is put back if the recording fails
         self.put_back: dict[int, Callable[[bool], None]] = {}  # the same after it, by its owner
 
-    def roll_back(self) -> None:
-        with settling(None if _opened.ledgers else watch()) as lasting:
-            self._roll_back(lasting)
-
-    def _roll_back(self, lasting: dict[tuple[int, str], Any]) -> None:
+    def roll_back(self, given_up: bool) -> None:
         restored = set()
-        for (frame, name), value in self.before.items():
-            if not (frame.LASTS and self._is_pythons(frame, name)):
-                end = frame.names.get(name)
-                frame.restore(name, value)
-                restored.add(id(frame))
-                if frame.LASTS and self.traces and (frame, name) not in self.recorded:
-                    self._leave(frame, name, end)
-            elif isinstance(frame, Outside):
-                lasting[frame.names.key(name)] = frame.names.given(name, MISSING)
-        for owner, put_back in self.put_back.items():
-            # what it held before straight code, which came before the loop, changed it
-            put_back(id(self.contents.get(owner)) in restored)
+        with settling(None if _opened.ledgers else watch()) as lasting:
+            for (frame, name), value in self.before.items():
+                if given_up or not (frame.LASTS and self._is_pythons(frame, name)):
+                    end = frame.names.get(name)
+                    frame.restore(name, value)
+                    restored.add(id(frame))
+                    if frame.LASTS and (frame, name) not in self.recorded and not given_up:
+                        self._leave(frame, name, end)
+                elif isinstance(frame, Outside):
+                    lasting[frame.names.key(name)] = frame.names.given(name, MISSING)
+            for owner, put_back in self.put_back.items():
+                # what it held before straight code, which came before the loop, changed it
+                put_back(id(self.contents.get(owner)) in restored)
 
     def _leave(self, frame: Frame, name: str, end: Any) -> None:
         """The program around cannot read what was computed here from its own values."""
-        if is_from_around(end, self.traces):
+        if self.traces and is_from_around(end, self.traces):
             frame.restore(name, unclear_around(name))
             for opened in _opened.ledgers:
                 opened.recorded.add((frame, name))
@@ -362,10 +359,11 @@ def open_ledger() -> Iterator[Ledger]:
     opened = Ledger()
     opened.caught = _opened.ledgers[-1].caught if _opened.ledgers else ()
     _opened.ledgers.append(opened)
-    drawn = len(_drawn_here())
+    drawn, given_up = len(_drawn_here()), False
     try:
         yield opened
-    except BaseException:
+    except BaseException as error:
+        given_up = is_given_up(error)
         for undo in opened.undo.values():
             undo()
         depend_on_all(watch())
@@ -373,7 +371,7 @@ def open_ledger() -> Iterator[Ledger]:
         raise
     finally:
         _opened.ledgers.pop()
-        opened.roll_back()
+        opened.roll_back(given_up)
 
 
 def _drawn_here() -> list[Any]:

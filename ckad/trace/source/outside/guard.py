@@ -57,6 +57,11 @@ class Counter:
             self.owner[self.name] = new
 
 
+def is_given_up(error: BaseException) -> bool:
+    """Whether an error is not one of the program, which may be recorded in another way."""
+    return isinstance(error, CkadError) or not isinstance(error, Exception)
+
+
 class Guard:
     """The values that a recording depends on besides its arguments.
 
@@ -132,9 +137,8 @@ class Guard:
             self._say_once()
 
     def uncount(self, error: BaseException) -> None:
-        """Take back what was counted up, if ``error`` is not one of the program, but has it
-        recorded in another way."""
-        if isinstance(error, Exception) and not isinstance(error, CkadError):
+        """Take back what was counted up by a recording that is given up."""
+        if not is_given_up(error):
             return
         for counter in self.counters.values():
             if counter.is_number:
