@@ -40,6 +40,7 @@ from ckad.tape.tape import Tape
 from ckad.trace.memory.context import Most
 from ckad.trace.record import Arguments, Given, Recording, inline, named, record, take_apart
 from ckad.trace.source.libraries import python_function
+from ckad.trace.source.outside.assigned import depend_on_left
 from ckad.trace.source.outside.watch import watching
 from ckad.trace.values.tracer import Tracer, value
 from ckad.transforms import attempts, reuse
@@ -296,6 +297,8 @@ def recorded(
         else:
             with watching() as watched:
                 recording = record(fun, arguments, kwargs, decides=decides, most=most)
+            if recording.held or recording.decides or recording.is_guarded or refusal is not None:
+                depend_on_left(watched)  # it may be found not to hold after they are bound
             anew = reuse.anew(recording, watched)
         raw = recording.tape
         tape = remember(_tapes, (raw.identity, "recorded"), lambda: pipeline.recorded().run(raw))
