@@ -42,6 +42,7 @@ from ckad.trace.memory.context import Most
 from ckad.trace.record import Arguments, Given, Recording, inline, named, record, take_apart
 from ckad.trace.source.control.checks import count_check
 from ckad.trace.source.libraries import python_function
+from ckad.trace.source.outside.assigned import depend_on_left
 from ckad.trace.source.outside.watch import watching
 from ckad.trace.values.apply import astype
 from ckad.trace.values.tracer import Tracer, value
@@ -326,6 +327,8 @@ def recorded(
         else:
             with watching() as watched:
                 recording = record(fun, arguments, kwargs, decides=decides, most=most)
+            if recording.held or recording.decides or recording.is_guarded or refusal is not None:
+                depend_on_left(watched)  # it may be found not to hold after they are bound
             anew = reuse.anew(recording, watched)
         raw = recording.tape
         tape = remember(_tapes, (raw.identity, "recorded"), lambda: pipeline.recorded().run(raw))

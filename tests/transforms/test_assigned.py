@@ -84,6 +84,14 @@ f = make()""",
 }
 
 OTHERS = {
+    "as often as a number says": """
+def s(v):
+    global k
+    k = 2.0
+    return v
+def f(x):
+    y = [s(v) for v in range(int(x))]
+    return k * x""",
     "read before": """
 def f(x):
     global k

@@ -78,6 +78,16 @@ def depend_on_all(watch: Watch | None) -> None:
             depend(watch, key)
 
 
+def depend_on_left(watch: Watch) -> None:
+    """The same of names that the recording has left bound to something, once it is over."""
+    for left in watch.guard.leaves:
+        if isinstance(left, _Leaves):
+            for place in left.places:
+                watch.assigned[place.key] = place
+    watch.guard.leaves.clear()
+    depend_on_all(watch)
+
+
 @contextmanager
 def settling(watch: Watch | None) -> Iterator[dict[tuple[int, str], Any]]:
     """A recording is over for this ``watch``, if there is one: gives what is to be filled with what
