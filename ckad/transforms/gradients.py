@@ -23,8 +23,9 @@ from ckad.tape.types import Type
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
 from ckad.transforms import attempts
+from ckad.transforms.arguments.argnums import plain_numbers, positions
 from ckad.transforms.attempts import met_by_handlers
-from ckad.transforms.call import Call, compiled, plain_numbers, positions
+from ckad.transforms.call import Call, compiled
 from ckad.transforms.layout import Layout, conjugated, layout_of
 from ckad.transforms.returns import returning
 from ckad.transforms.reuse import Transformed, shown_as

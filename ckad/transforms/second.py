@@ -17,8 +17,9 @@ from ckad.passes import pipeline
 from ckad.passes.pipeline import Pipeline, Positions
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
+from ckad.transforms.arguments.argnums import plain_numbers, positions
 from ckad.transforms.attempts import met_by_handlers
-from ckad.transforms.call import Call, plain_numbers, positions
+from ckad.transforms.call import Call
 from ckad.transforms.forward import match_tangents, moving_inputs
 from ckad.transforms.gradients import Gradient, GradientAlone
 from ckad.transforms.lanes import in_lanes

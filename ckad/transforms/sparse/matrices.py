@@ -17,7 +17,8 @@ from ckad.patterns import Pattern
 from ckad.trace.primitives import sparse as traced_sparse
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
-from ckad.transforms.call import Call, plain_numbers
+from ckad.transforms.arguments.argnums import plain_numbers
+from ckad.transforms.call import Call
 from ckad.transforms.gradients import Gradient
 from ckad.transforms.lanes import in_lanes
 from ckad.transforms.layout import layout_of
