@@ -40,6 +40,7 @@ from ckad.trace.memory import assumed
 from ckad.trace.memory.context import ALL, Most, TooLong, TooMuch
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.record import Arguments, Given
+from ckad.trace.source.outside import changes
 from ckad.trace.values.tracer import Tracer
 from ckad.transforms.reuse import Alone, Recorded
 
@@ -118,13 +119,16 @@ def met_by_handlers(entry: F) -> F:
         if _call.state is not _IDLE or is_tracing():
             return entry(*args, **options)
         before = assumed.assume(assumed.FIRST)
+        changed = changes.begin([])
         _call.state = _FIRST
         try:
             return entry(*args, **options)
         except _Again as found:
             stop = found.with_traceback(None)
+            changes.take_back()
         finally:
             _call.state = _IDLE
+            changes.begin(changed)
             assumed.assume(before)
         return _begun_anew(partial(entry, *args, **options), stop)
 
@@ -136,20 +140,24 @@ def _begun_anew(entry: Callable[[], T], stop: _Again) -> T:
     met = [stop]
 
     def called() -> T:
-        _call.state = _FIRST
         try:
             if met:
                 raise met.pop()
-            return entry()
+            return once(_FIRST)
         except _Anew as found:
-            stopped = found.error
-        finally:
-            _call.state = _IDLE
-        _call.state = False, stopped
+            return once((False, found.error))
+
+    def once(state: tuple[bool, Exception | None]) -> T:
+        changed = changes.begin([])
+        _call.state = state
         try:
             return entry()
+        except _Again:
+            changes.take_back()
+            raise
         finally:
             _call.state = _IDLE
+            changes.begin(changed)
 
     real, by_steps, error = True, False, None
     while True:

@@ -4,6 +4,7 @@ were bound to, and leaves them as recording anew does."""
 from __future__ import annotations
 
 import copy
+import sys
 import types
 from pathlib import Path
 from typing import Any
@@ -343,3 +344,36 @@ def again(x):
         ckad.grad(m.f)(1.5)
     assert m.k == 5.0
     assert ckad.grad(m.again)(1.5) == pytest.approx(24.0)
+
+
+calls, factor, parts = 0, 5.0, [1.0]
+
+
+def with_a_handler(x):
+    global calls, factor, parts
+    calls += 1
+    parts = [3.0, 4.0]
+    try:
+        if x < 1.0:
+            raise ValueError
+        factor = 2.0
+        parts = [7.0]
+    except ValueError:
+        pass
+    return factor * x + len(parts)
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.AsRunWarning")
+def test_a_call_that_begins_anew_begins_with_what_names_were_bound_to(monkeypatch):
+    here = sys.modules[__name__]
+
+    def state(function, x):
+        for name, value in (("calls", 0), ("factor", 5.0), ("parts", [1.0])):
+            monkeypatch.setattr(here, name, value)
+        return function(x), calls, factor, parts
+
+    gradient = ckad.value_and_grad(with_a_handler)
+    for x in (0.5, 2.0, 0.5, 0.25, 3.0):
+        (value, slope), *left = state(gradient, x)
+        assert (value, *left) == state(with_a_handler, x)
+        assert slope == (5.0 if x < 1.0 else 2.0)

@@ -30,7 +30,8 @@ from ckad.trace.source.memory.asked.by_python import noting_changes
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import given, needed
 from ckad.trace.source.names.closures import call_from_source
-from ckad.trace.source.names.frame import MISSING, Maybe, check_changeable, ledger, region
+from ckad.trace.source.names.frame import MISSING, Maybe, ledger, region
+from ckad.trace.source.names.region import check_changeable
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.values import is_weak
 from ckad.trace.values.complex import ComplexTracer

@@ -12,7 +12,8 @@ from types import FunctionType
 from typing import Any
 
 from ckad.trace.source.libraries import is_library
-from ckad.trace.source.names.frame import Frame, check_changeable, outside_of, region
+from ckad.trace.source.names.frame import Frame, outside_of, region
+from ckad.trace.source.names.region import check_changeable
 from ckad.trace.source.outside.guard import Counter
 from ckad.trace.source.outside.watch import watch
 

@@ -21,7 +21,6 @@ from ckad.trace.source.names.frame import (
     Key,
     Region,
     Unclear,
-    check_changeable,
     depth_of,
     enclosing,
     ledger,
@@ -30,6 +29,7 @@ from ckad.trace.source.names.frame import (
     region,
 )
 from ckad.trace.source.names.instances import pair_all
+from ckad.trace.source.names.region import check_changeable
 from ckad.trace.source.outside.kinds import CONTAINERS, MAPPINGS, SEQUENCES
 from ckad.trace.source.values import holds_tracer
 

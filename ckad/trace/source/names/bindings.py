@@ -160,6 +160,13 @@ class Bindings(dict[str, Any]):
         """Note what a name is bound to, which will be bound anew."""
         super().__setitem__(name, value)
 
+    def put_back(self, name: str, value: Any) -> None:
+        """Have Python bind a name as it was, when the recording is over."""
+        if value is MISSING:
+            self.pop(name, None)
+        else:
+            self[name] = value
+
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value)
         if self.cell is None:

@@ -7,6 +7,7 @@ import builtins
 import threading
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
+from functools import partial
 from types import FunctionType
 from typing import Any, ClassVar
 
@@ -22,14 +23,13 @@ from ckad.trace.source.names.follows import Follows
 from ckad.trace.source.names.reader import Definition, nothing
 from ckad.trace.source.names.region import Key as Key
 from ckad.trace.source.names.region import Region as Region
-from ckad.trace.source.names.region import check_changeable as check_changeable
-from ckad.trace.source.names.region import check_iterated as check_iterated
 from ckad.trace.source.names.region import depth_of as depth_of
 from ckad.trace.source.names.region import enclosing as enclosing
 from ckad.trace.source.names.region import made as made
 from ckad.trace.source.names.region import open_region as open_region
 from ckad.trace.source.names.region import region as region
 from ckad.trace.source.outside.assigned import depend, depend_on_all, settling
+from ckad.trace.source.outside.changes import note
 from ckad.trace.source.outside.guard import is_given_up
 from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.outside.watch import watch
@@ -317,7 +317,7 @@ class Ledger(Apart):
 
     def roll_back(self, given_up: bool) -> None:
         restored = set()
-        with settling(None if _opened.ledgers else watch()) as lasting:
+        with settling(None if _opened.ledgers or given_up else watch()) as lasting:
             for (frame, name), value in self.before.items():
                 if given_up or not (frame.LASTS and self._is_pythons(frame, name)):
                     end = frame.names.get(name)
@@ -327,6 +327,8 @@ class Ledger(Apart):
                         self._leave(frame, name, end)
                 elif isinstance(frame, Outside):
                     lasting[frame.names.key(name)] = frame.names.given(name, MISSING)
+                    if not _opened.ledgers:
+                        note(partial(frame.names.put_back, name, value))
             for owner, put_back in self.put_back.items():
                 # what it held before straight code, which came before the loop, changed it
                 put_back(id(self.contents.get(owner)) in restored)

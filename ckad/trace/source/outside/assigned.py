@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
+from functools import partial
 from types import CellType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ckad.trace.source.outside.changes import note
 from ckad.trace.source.outside.guard import ABSENT, IMMUTABLE, content
 from ckad.trace.source.outside.watch import MOST, Watch
 
@@ -31,9 +33,21 @@ class Place(NamedTuple):
     def key(self) -> tuple[int, str]:
         return key_of(self.owner, self.name)
 
+    @property
+    def now(self) -> Any:
+        """What it is bound to."""
+        if type(self.owner) is CellType:
+            return content(self.owner)
+        return self.owner.get(self.name, ABSENT)
+
     def bind(self, value: Any) -> None:
         if type(self.owner) is CellType:
-            self.owner.cell_contents = value
+            if value is ABSENT:
+                del self.owner.cell_contents
+            else:
+                self.owner.cell_contents = value
+        elif value is ABSENT:
+            del self.owner[self.name]
         else:
             self.owner[self.name] = value
 
@@ -49,8 +63,7 @@ def assign(watch: Watch, owner: Any, name: str) -> None:
     if key in watch.noted or type(owner) not in (dict, CellType):
         return
     watch.noted.add(key)
-    before = content(owner) if type(owner) is CellType else owner.get(name, ABSENT)
-    watch.assigned[key] = Place(owner, name, before)
+    watch.assigned[key] = Place(owner, name, Place(owner, name, ABSENT).now)
 
 
 def depend(watch: Watch, key: tuple[int, str]) -> None:
@@ -96,6 +109,7 @@ def settling(watch: Watch | None) -> Iterator[dict[tuple[int, str], Any]]:
     if watch is None:
         yield found
         return
+    watch.guard.note_counted()
     places = list(watch.assigned.values())
     watch.assigned.clear()  # what is put back now, was not read
     yield found
@@ -128,6 +142,7 @@ class _Leaves:
     def __call__(self) -> None:
         values = self.values if self.is_plain else deepcopy(self.values)
         for place, value in zip(self.places, values, strict=True):
+            note(partial(place.bind, place.now))
             place.bind(value)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from operator import is_
 from struct import pack
 from types import BuiltinFunctionType, CellType, EllipsisType, NoneType
@@ -12,6 +13,7 @@ import numpy as np
 
 from ckad.errors import CkadError
 from ckad.place import Source
+from ckad.trace.source.outside.changes import note
 from ckad.trace.source.skipped import warn_of_skipped
 
 ABSENT: Any = object()
@@ -131,10 +133,15 @@ class Guard:
             show()
         for counter in self.counters.values():
             counter.count(counter.by)
+        self.note_counted()
         for leave in self.leaves:
             leave()
         if self.once:
             self._say_once()
+
+    def note_counted(self) -> None:
+        for counter in self.counters.values():
+            note(partial(counter.count, -counter.by))
 
     def uncount(self, error: BaseException) -> None:
         """Take back what was counted up by a recording that is given up."""

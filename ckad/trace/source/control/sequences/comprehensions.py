@@ -35,9 +35,10 @@ from ckad.trace.source.memory.appends import seen
 from ckad.trace.source.memory.asked.by_python import all_of, iterated, noting_changes
 from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.names.absence import needed
-from ckad.trace.source.names.frame import MISSING, Frame, check_iterated, made, open_region
+from ckad.trace.source.names.frame import MISSING, Frame, made, open_region
 from ckad.trace.source.names.generated import Driven, Each, Lazy, UndecidedItem
 from ckad.trace.source.names.reader import Definition
+from ckad.trace.source.names.region import check_iterated
 from ckad.trace.source.values import slot_of
 from ckad.trace.values.part import Part
 from ckad.trace.values.tracer import Tracer

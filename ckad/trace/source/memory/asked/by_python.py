@@ -16,7 +16,8 @@ from ckad.trace.source.memory.asked.changes import Held
 from ckad.trace.source.memory.contents import read as read_items
 from ckad.trace.source.memory.objects import attributes_of
 from ckad.trace.source.names import classes
-from ckad.trace.source.names.frame import check_iterated, outside, region
+from ckad.trace.source.names.frame import outside, region
+from ckad.trace.source.names.region import check_iterated
 from ckad.trace.source.outside.guard import ABSENT, IMMUTABLE
 from ckad.trace.source.outside.kinds import CONTAINERS, attributes, users
 from ckad.trace.source.outside.python import asked, equated

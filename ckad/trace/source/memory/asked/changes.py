@@ -20,14 +20,8 @@ from ckad.trace.source.memory.contents import ITEMS, contents
 from ckad.trace.source.memory.objects import attributes_of, delete, write
 from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names.closures import Closure
-from ckad.trace.source.names.frame import (
-    MISSING,
-    Frame,
-    check_changeable,
-    depth_of,
-    outside,
-    region,
-)
+from ckad.trace.source.names.frame import MISSING, Frame, depth_of, outside, region
+from ckad.trace.source.names.region import check_changeable
 from ckad.trace.source.outside.guard import ABSENT, IMMUTABLE
 from ckad.trace.source.outside.kinds import CONTAINERS, attributes, is_written, users
 
