@@ -105,7 +105,7 @@ def _part(owner: Any, stack: Stack, index: slice) -> Any:
         places = [plus(span.start, span.step * k) for k in range(span.length)]
         return made(_like(owner, [read_row(stack, k) for k in places]))
     if span.step > 1:
-        unsupported("each k-th element of a list of computed length")
+        unsupported("each k-th element of a list of computed length (write np.array(xs)[::k])")
     if span.step == -1:
         return holding(type(owner)(), stack.turned(span.start, span.length))
     return _made(owner, stack.moved(stack.row(span.start), span.length))
