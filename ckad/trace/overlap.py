@@ -1,4 +1,4 @@
-"""Which of a call's arguments share memory."""
+"""Which of a call's arguments share memory, with each other or with what lies outside."""
 
 from __future__ import annotations
 
@@ -39,6 +39,13 @@ def sharing(arrays: Sequence[Any]) -> set[int]:
     for group in together:
         found.update(group if found.intersection(group) else ())
     return found
+
+
+def meets(array: Any, outside: Sequence[np.ndarray]) -> bool:
+    """Whether an argument lies in the memory of one of the arrays that a function knows by name."""
+    if not isinstance(array, np.ndarray):
+        return False
+    return any(np.may_share_memory(array, other) for other in outside)
 
 
 def _are_parts(x: np.ndarray, y: np.ndarray) -> bool:

@@ -32,7 +32,7 @@ from ckad.trace.memory.known import MOST_ELEMENTS, depends_on_arguments, held_ag
 from ckad.trace.memory.layout import layout, layout_of_part
 from ckad.trace.memory.opened import stack
 from ckad.trace.memory.storage import Storage
-from ckad.trace.overlap import sharing
+from ckad.trace.overlap import meets, sharing
 from ckad.trace.source import follow
 from ckad.trace.source.control.recalled.guesses import attempted
 from ckad.trace.source.names.bindings import clear
@@ -139,6 +139,8 @@ class Recording:
     decides: Given
     as_made: bool  # whether it holds only for arguments as the enclosing trace has made them
     is_guarded: bool  # whether a handler of the program may meet what stops a run
+    written: list[int]  # the arrays among the arguments that it writes into,
+    outside: list[np.ndarray]  # which may lie in none of those that it reads from outside
 
     @cached_property
     def gives_leaf(self) -> bool:
@@ -147,9 +149,11 @@ class Recording:
 
     def holds_for(self, arguments: Arguments) -> bool:
         """Whether the function would be recorded alike for these arguments."""
-        if not self.held:
+        if not self.held and not self.outside:
             return True
         arrays = arguments.arrays
+        if any(meets(arrays[k], self.outside) for k in self.written):
+            return False
         return all(np.asarray(arrays[k]).tobytes() == x.tobytes() for k, x in self.held.items())
 
 
@@ -215,6 +219,7 @@ def _recorded(
             tracers[k].storage.shared = "another argument"
         args = arguments.rebuild(tracers)
         note_given(fun, args, kwargs)
+        watched = watch()
         try:
             out = _run(fun, args, kwargs)
             leaves, out_tree = trees.flatten(_made_whole(out))
@@ -234,7 +239,14 @@ def _recorded(
         as_made = depends_on_arguments(trace)
         tape = trace.tape(rows)
         about = list(trace.captured), needed, decides, as_made, bool(trace.handlers)
-        return Recording(tape, out_tree, scalars, *about)
+        written = [k for k, x in enumerate(tracers) if x.storage.writes]
+        outside = [x for x, _ in watched.guard.arrays] if written and watched is not None else []
+        if any(meets(arguments.arrays[k], outside) for k in written):
+            raise AliasError.here(
+                "the function writes into an argument that is, or shares memory with, an array "
+                "that it also reads from outside. Hand over a .copy(), or write into one."
+            )
+        return Recording(tape, out_tree, scalars, *about, written, outside)
 
 
 def _shown(arguments: Arguments) -> dict[int, int]:

@@ -46,3 +46,26 @@ def test_a_reshape_of_an_argument_in_fortran_order_is_no_view():
         ckad.jit(flat_write)(m)
     c = np.ascontiguousarray(m)
     assert ckad.jit(flat_write)(c) == flat_write(c.copy())
+
+
+def test_a_write_to_an_argument_that_is_read_from_outside_too_is_refused():
+    weights = np.arange(1.0, 5.0)
+
+    def f(a):
+        a[0] = 2.0 * a[1]
+        return np.sum(a * weights)
+
+    g = ckad.value_and_grad(f)
+    for _ in range(2):
+        value, gradient = g(X)
+        assert value == f(X.copy())
+        np.testing.assert_array_equal(gradient, [0.0, 4.0, 3.0, 4.0])
+        for same in (weights, weights[::-1]):
+            with pytest.raises(AliasError, match=r"test_aliases.py:\d+: .*from outside.*copy"):
+                g(same)
+
+
+def test_an_argument_that_is_read_from_outside_too():
+    weights = np.arange(1.0, 5.0)
+    gradient = ckad.grad(lambda a: np.sum(a * weights))(weights)
+    np.testing.assert_array_equal(gradient, weights)
