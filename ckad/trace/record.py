@@ -140,7 +140,7 @@ class Recording:
     as_made: bool  # whether it holds only for arguments as the enclosing trace has made them
     is_guarded: bool  # whether a handler of the program may meet what stops a run
     written: list[int]  # the arrays among the arguments that it writes into,
-    outside: list[np.ndarray]  # which may lie in none of those that it reads from outside
+    outside: list[np.ndarray]  # and those from outside in which these may not lie: it reads them
 
     @cached_property
     def gives_leaf(self) -> bool:
@@ -215,6 +215,8 @@ def _recorded(
             trace.given |= {k: np.array(a) for k, a in given.items() if _is_plain(a)}
         for k in arguments.parts():
             _lie_as_part(tracers[k], arguments.arrays[k])
+        if trace.parent is None:
+            trace.exposed |= {k: x for k, x in enumerate(arguments.arrays) if type(x) is np.ndarray}
         for k in sharing(arguments.arrays):
             tracers[k].storage.shared = "another argument"
         args = arguments.rebuild(tracers)
@@ -240,12 +242,13 @@ def _recorded(
         tape = trace.tape(rows)
         about = list(trace.captured), needed, decides, as_made, bool(trace.handlers)
         written = [k for k, x in enumerate(tracers) if x.storage.writes]
-        outside = [x for x, _ in watched.guard.arrays] if written and watched is not None else []
-        if any(meets(arguments.arrays[k], outside) for k in written):
+        if not trace.met.isdisjoint(written):
             raise AliasError.here(
                 "the function writes into an argument that is, or shares memory with, an array "
                 "that it also reads from outside. Hand over a .copy(), or write into one."
             )
+        known = [x for x, _ in watched.guard.arrays] if written and watched is not None else []
+        outside = [x for x in known if not any(meets(a, [x]) for a in trace.exposed.values())]
         return Recording(tape, out_tree, scalars, *about, written, outside)
 
 

@@ -69,3 +69,46 @@ def test_an_argument_that_is_read_from_outside_too():
     weights = np.arange(1.0, 5.0)
     gradient = ckad.grad(lambda a: np.sum(a * weights))(weights)
     np.testing.assert_array_equal(gradient, weights)
+
+
+def total(xs):
+    return sum(x for x in xs)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda xs: xs[0],
+        lambda xs: xs[1:] * 2.0,
+        lambda xs: np.sum(xs),
+        lambda xs: xs.copy(),
+        lambda xs: xs + xs,
+        total,
+        lambda xs: max(xs.tolist()),
+    ],
+)
+def test_every_way_to_read_it(read):
+    xs = np.arange(1.0, 5.0)
+
+    def f(a):
+        a[0] = 2.0 * a[1]
+        return np.sum(a) * np.sum(read(xs))
+
+    with pytest.raises(AliasError, match="from outside"):
+        ckad.jit(f)(xs)
+    np.testing.assert_allclose(ckad.jit(f)(X), f(X.copy()), rtol=1e-15)
+
+
+def test_what_lies_beside_it_or_tells_its_shape_is_free():
+    both = [np.arange(1.0, 5.0), np.arange(2.0, 6.0)]
+    xs = both[0]
+
+    def f(a):
+        a[0] = 2.0 * a[1]
+        return np.sum(a * both[1]) * len(xs) + np.sum(np.ones_like(xs) * xs.shape[0])
+
+    g = ckad.grad(f)
+    assert ckad.jit(f)(xs) == f(xs.copy())
+    for _ in range(2):
+        np.testing.assert_array_equal(g(xs), [0.0, 28.0, 16.0, 20.0])
+        np.testing.assert_array_equal(g(X), [0.0, 28.0, 16.0, 20.0])

@@ -151,6 +151,10 @@ class Trace:
         self.asked: dict[int, np.ndarray] = {}
         # handlers of exceptions that the program has: what stops a run may be met by one of them
         self.handlers: list[Any] = parent.handlers if parent else []
+        # the arrays that are arguments, by their place; and those of them whose memory is also read
+        # by a name from outside
+        self.exposed: dict[int, np.ndarray] = parent.exposed if parent else {}
+        self.met: set[int] = parent.met if parent else set()
         self.recursions = 0  # deep calls of functions within themselves, under traced conditions
         self.apart: dict[int, tuple[Tape, Tape]] = {}  # body's number -> it, that by its results
         self.endless: set[Any] = set()  # functions that call themselves deeper than is recorded
@@ -165,6 +169,10 @@ class Trace:
         self.bounds: dict[tuple[Any, int], tuple[float, float]] = {}
         self.tables: dict[tuple[int, ...], int] = {}  # rows of numbers -> that of a matrix of them
         self.tips: dict[int, Any] = {}  # buffer -> the longest array in it here (``values.grown``)
+
+    def note_known(self, x: np.ndarray) -> None:
+        """The numbers of an array from outside are read."""
+        self.met |= {k for k, a in self.exposed.items() if np.may_share_memory(a, x)}
 
     def capture_row(self, outer: int) -> int:
         """The row here that shows row ``outer`` of the parent trace."""

@@ -73,6 +73,21 @@ from ckad.trace.values.tracer import Tracer
 
 #: What looks at the items of a container, but not into them.
 _SHALLOW = {len, iter, zip, enumerate, reversed, list, tuple, dict, isinstance, type, id, hasattr}
+#: What asks an array for its shape alone.
+_OF_SHAPES = frozenset(
+    (
+        len,
+        isinstance,
+        type,
+        id,
+        np.shape,
+        np.size,
+        np.ndim,
+        np.zeros_like,
+        np.empty_like,
+        np.ones_like,
+    )
+)
 #: What takes the items of a list in buffers by their numbers.
 _BY_NUMBER = (zip, enumerate, reversed)
 #: What runs from source, beside functions and methods, where Python's functions call it.
@@ -301,7 +316,11 @@ def _is_numpy(callee: Any) -> bool:
 
 
 def _note_reads(callee: Any, given: Sequence[Any]) -> None:
-    """Note which containers a function of a library looks into."""
+    """Note which containers and arrays a function of a library looks into."""
+    if not is_in(callee, _OF_SHAPES):
+        for x in given:
+            if type(x) is np.ndarray:
+                current().note_known(x)
     if isinstance(given[0], CONTAINERS) or is_in(callee, _SHALLOW):
         for x in given:
             if stack_of(x) is None or not is_in(callee, _BY_NUMBER):

@@ -14,6 +14,7 @@ import numpy as np
 from ckad.errors import CkadError, UnrecordableError
 from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced
+from ckad.trace.memory.context import current
 from ckad.trace.memory.opened import making_text
 from ckad.trace.primitives.scalars import root_of_number
 from ckad.trace.source.choices import Choice, equal, identical, joined, numbered
@@ -130,6 +131,9 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     if type(x) in _ARITHMETIC and type(y) in _ARITHMETIC and function in _UFUNCS:
         return _computed(function, x, y)
     check_operands(x, y)
+    for array in (x, y):
+        if type(array) is np.ndarray:
+            current().note_known(array)
     x, y = sparse.operands(_number(x), _number(y), function in _UFUNCS)
     if isinstance(x, np.ma.MaskedArray) and isinstance(y, Traced):
         x = concrete(x)  # its own operators do not know traced arrays

@@ -190,6 +190,8 @@ def value(x: Any) -> int:
     """The row of ``x`` in the current trace: a tracer's present value, or a constant."""
     trace = current()
     if not isinstance(x, Tracer):
+        if type(x) is np.ndarray:
+            trace.note_known(x)
         return trace.builder.const(concrete(x))
     storage = x.storage
     if storage.trace is not trace or storage.spoilt is not None or storage.root is not storage:

@@ -11,6 +11,9 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
+from ckad.trace.memory.context import current
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory.asked.changes import Held
 from ckad.trace.source.memory.contents import read as read_items
@@ -35,6 +38,8 @@ _OF_KEYS = ("__hash__", "__eq__")
 
 def check_run_over(x: Any) -> None:
     """Python runs over all items of ``x``."""
+    if type(x) is np.ndarray:
+        current().note_known(x)
     note_given(x)
 
 
@@ -116,6 +121,8 @@ def put_all(items: dict[Any, Any], xs: Any) -> None:
 def by_index(function: Callable[..., Any], owner: Any, index: Any, *value: Any) -> Any:
     """``owner[index]``, read, put or deleted by a function of ``operator``: objects of the user's
     may say which integer they stand for, or which key they are."""
+    if type(owner) is np.ndarray:
+        current().note_known(owner)
     if not _is_users(index):
         return function(owner, index, *value)
     note_keys(index)
