@@ -37,6 +37,7 @@ from ckad.trace.source import follow
 from ckad.trace.source.control.recalled.guesses import attempted
 from ckad.trace.source.names.bindings import clear
 from ckad.trace.source.outside.clock import computed
+from ckad.trace.source.outside.moved import Place, take_as_arguments
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.values.apply import astype
@@ -55,6 +56,7 @@ class Arguments(NamedTuple):
     spans: list[range]  # leaf positions of each argument
     own_trees: list[trees.Treedef]  # structure of each argument
     flat: bool  # whether every argument is one leaf
+    places: tuple[Place, ...] = ()  # from where the last of them are, which the function reads
 
     @property
     def arrays(self) -> list[Any]:
@@ -220,6 +222,9 @@ def _recorded(
         for k in sharing(arguments.arrays):
             tracers[k].storage.shared = "another argument"
         args = arguments.rebuild(tracers)
+        if places := arguments.places:
+            args, numbers = args[: -len(places)], args[-len(places) :]
+            take_as_arguments(trace, places, numbers)
         note_given(fun, args, kwargs)
         watched = watch()
         try:

@@ -69,6 +69,7 @@ _WAYS = (
     (Given.DECISIONS, ALL),
     (Given.NOTHING, ALL),
 )
+FIRST_WAY = _WAYS[0][1]
 _told: dict[Any, Any] = {}  # which warnings were shown
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")

@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ckad import locks
 from ckad.checkpoint.plan import Plan
 from ckad.collection import rare_collection
 from ckad.engines import arena
@@ -37,30 +36,23 @@ from ckad.tape.ops import Op
 from ckad.tape.reasons import Reason, reason_of
 from ckad.tape.routines import routine_of
 from ckad.tape.tape import Tape
-from ckad.trace.memory.context import Most
-from ckad.trace.record import Arguments, Given, Recording, inline, named, record, take_apart
+from ckad.trace.record import Arguments, Recording, inline, named, take_apart
 from ckad.trace.source.control.checks import count_check
 from ckad.trace.source.libraries import python_function
-from ckad.trace.source.outside.assigned import depend_on_left
-from ckad.trace.source.outside.watch import watching
 from ckad.trace.values.apply import astype
 from ckad.trace.values.tracer import Tracer, value
 from ckad.transforms import attempts, reuse
 from ckad.transforms.arguments.sources import as_arrays
 from ckad.transforms.arguments.unchanged import unchanged
 from ckad.transforms.finite import explained
+from ckad.transforms.repeated import moves as moved
 from ckad.transforms.repeated.calls import forget
+from ckad.transforms.repeated.recording import lock, recorded, remember, tapes, with_numbers
 from ckad.transforms.reuse import Alone, Recorded
 
 T = TypeVar("T")
 DEFAULT = Options()
-#: Compiled programs that are remembered.
-KEPT = 32
-#: Older programs go when all together hold more than this, in bytes.
-KEPT_BYTES = 2**26
 _cache: OrderedDict[Any, Compiled] = OrderedDict()
-_tapes: OrderedDict[Any, Tape] = OrderedDict()
-_lock = locks.lock()
 #: What other modules keep of tapes.
 also_cleared: list[OrderedDict[Any, Any]] = []
 
@@ -77,6 +69,7 @@ class Call:
         args: Sequence[Any],
         kwargs: dict[str, Any],
         options: Options = DEFAULT,
+        moves: bool = False,
     ) -> None:
         self.fun = fun = python_function(fun) or fun
         args, options = as_arrays(args, options)
@@ -84,7 +77,8 @@ class Call:
         known = None
         try:
             key = attempts.key_of(reuse.key_of(fun, args, kwargs))
-            known = reuse.find(key)
+            found = with_numbers(fun, key, args, kwargs) if moves and key in moved.known else None
+            known, args = found or (reuse.find(key), args)
         except Alone as why:
             key = why
         if known is not None:
@@ -93,6 +87,8 @@ class Call:
         if known is not None and is_repeated:
             known.repeat()
         else:
+            if moves and not isinstance(key, Alone):
+                moved.note(key, reuse.kept(key))
             self.arguments = take_apart(args)
             known = self._recorded(kwargs, key, known)
         self.recording: Recording = known.recording
@@ -187,7 +183,7 @@ class Call:
         def found() -> Tape:
             passes = product(*about, contract=self.contracts)
             with rare_collection():
-                made = remember(_tapes, (self.tape.identity, key), lambda: passes.run(self.tape))
+                made = remember(tapes, (self.tape.identity, key), lambda: passes.run(self.tape))
                 return made if self.is_nested else pipeline.unmarked(made)
 
         return self.once(("tape", key), found)
@@ -287,44 +283,12 @@ def resolved(tape: Tape, options: Options, members: int = 1) -> Options:
     return replace(options, engine=name) if name != options.engine else options
 
 
-def recorded(
-    fun: Callable[..., Any],
-    arguments: Arguments,
-    kwargs: dict[str, Any],
-    key: Hashable | Alone,
-    decides: Given,
-    most: Most,
-    refusal: Exception | None = None,
-) -> Recorded:
-    """Record ``fun``; what was made of its tape is kept under ``key`` where that is safe."""
-    with rare_collection():
-        if isinstance(key, Alone):
-            watched, anew = None, str(key)
-            recording = record(fun, arguments, kwargs, decides=decides, most=most)
-        else:
-            with watching() as watched:
-                recording = record(fun, arguments, kwargs, decides=decides, most=most)
-            if recording.held or recording.decides or recording.is_guarded or refusal is not None:
-                depend_on_left(watched)  # it may be found not to hold after they are bound
-            anew = reuse.anew(recording, watched)
-        raw = recording.tape
-        tape = remember(_tapes, (raw.identity, "recorded"), lambda: pipeline.recorded().run(raw))
-    guard = watched.guard if watched is not None and not anew else None
-    if refusal is not None:
-        refusal.__traceback__ = None  # it is kept, and the frames hold what was recorded
-    form = arguments._replace(leaves=[])
-    made = Recorded(form, recording, tape, guard, anew, refusal, most)
-    if not anew:
-        reuse.keep(key, made)
-    return made
-
-
 def compiled(tape: Tape, options: Options) -> Compiled:
     """``compile_tape``, remembered by the contents of the tape and the options."""
     key = tape.identity, options.key
     program = remember(_cache, key, lambda: _compile(tape, options))
     if not fits_still(program.planned):
-        with _lock:
+        with lock:
             _cache.pop(key, None)
         forget()
         program = remember(_cache, key, lambda: _compile(tape, options))
@@ -340,27 +304,6 @@ def _compile(tape: Tape, options: Options) -> Compiled:
         raise type(error)(at_place(str(error))) from None
 
 
-def remember(cache: OrderedDict[Any, T], key: Any, make: Callable[[], T]) -> T:
-    """``cache[key]``, made if it is not there; the least recently used entries go."""
-    with _lock:
-        found = cache.get(key)
-        if found is not None:
-            cache.move_to_end(key)
-            return found
-    made = make()
-    forget()
-    with _lock:
-        cache[key] = made
-        while len(cache) > 1 and (len(cache) > KEPT or _bytes_of(cache) > KEPT_BYTES):
-            cache.popitem(last=False)
-    return made
-
-
-def _bytes_of(cache: OrderedDict[Any, Any]) -> int:
-    """Constants are most of what a tape or a program holds."""
-    return sum(entry.nbytes for entry in cache.values())
-
-
 def clear_caches() -> None:
     """Forget recordings, compiled programs and the work memory that is kept between calls.
 
@@ -370,10 +313,11 @@ def clear_caches() -> None:
     >>> import ckad
     >>> ckad.clear_caches()
     """
-    with _lock:
+    with lock:
         _cache.clear()
-        _tapes.clear()
+        tapes.clear()
     reuse.clear()
+    moved.clear()
     for more in also_cleared:
         more.clear()
     arena.clear()

@@ -228,7 +228,7 @@ class Jitted(Transformed):
 
     @met_by_handlers
     def _called(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        call = Call(self.fun, args, kwargs, self.options)
+        call = Call(self.fun, args, kwargs, self.options, moves=True)
         result = call.results(call.run(call.primal))
         if not kwargs:
             ready.note(self._calls, call, call.primal, args, call.known.results)
@@ -237,7 +237,7 @@ class Jitted(Transformed):
     @trimmed
     def compiled(self, *args: Any, **kwargs: Any) -> Compiled:
         """The program of a call with these arguments, to look inside; nothing is run."""
-        call = Call(self.fun, args, kwargs, self.options)
+        call = Call(self.fun, args, kwargs, self.options, moves=True)
         return compiled(call.primal, call.options)
 
     def __repr__(self) -> str:

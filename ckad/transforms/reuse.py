@@ -264,6 +264,12 @@ def find(key: Hashable) -> Recorded | None:
     return found
 
 
+def kept(key: Hashable) -> Guard | None:
+    """The guard of what is kept under ``key``, whether it holds or not."""
+    found = _kept.get(key)
+    return None if found is None else found.guard
+
+
 def anew(recording: Recording, watched: Watch) -> str:
     """Why a recording cannot be used again; empty if it can."""
     if watched.reason is not None:

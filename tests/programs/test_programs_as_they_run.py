@@ -9,7 +9,7 @@ import pytest
 
 import ckad
 from ckad.trace.record import Given, Recording, record
-from ckad.transforms import call
+from ckad.transforms.repeated import recording
 
 from .program import Program
 from .registry import PROGRAMS
@@ -29,7 +29,7 @@ def test_the_derivative_is_the_same(
 
     usual = Differentiated(program, "vm", plain(program))
     want = usual.gradient
-    monkeypatch.setattr(call, "record", as_run)
+    monkeypatch.setattr(recording, "record", as_run)
     ckad.clear_caches()
     got = Differentiated(program, "vm", plain(program)).gradient
     ckad.clear_caches()

@@ -13,7 +13,8 @@ from scipy import interpolate, ndimage, signal, spatial
 import ckad
 from ckad.errors import AsRunWarning, CarryError, CkadError, UnrecordableError
 from ckad.trace.memory.context import Most
-from ckad.transforms import attempts, call
+from ckad.transforms import attempts
+from ckad.transforms.repeated import recording
 
 pytestmark = pytest.mark.filterwarnings("ignore::ckad.errors.AsRunWarning")
 
@@ -204,8 +205,8 @@ def test_the_same_numbers_use_one_recording(monkeypatch):
         levels.append(options["decides"])
         return record(*args, **options)
 
-    record = call.record
-    monkeypatch.setattr(call, "record", noted)
+    record = recording.record
+    monkeypatch.setattr(recording, "record", noted)
     gradient = ckad.grad(lambda p: merged(p))
     gradient(P)
     n = len(levels)

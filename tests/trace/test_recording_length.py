@@ -8,8 +8,8 @@ import pytest
 import ckad
 from ckad.trace.memory import storage
 from ckad.trace.source.control import loops
-from ckad.transforms import call as calls
 from ckad.transforms import reuse
+from ckad.transforms.repeated import recording
 
 from .idioms import check_number
 
@@ -104,10 +104,10 @@ def grid(x):
 
 
 def test_grids_and_arrays_to_be_filled_are_recorded_once(monkeypatch):
-    recorded, record = [], calls.record
+    recorded, record = [], recording.record
     monkeypatch.setattr(reuse, "_kept", type(reuse._kept)())
     monkeypatch.setattr(
-        calls, "record", lambda *args, **options: recorded.append(0) or record(*args, **options)
+        recording, "record", lambda *args, **options: recorded.append(0) or record(*args, **options)
     )
     for x in (np.ones(4), np.full(4, 2.0)):
         assert ckad.jit(grid)(x) == pytest.approx(grid(x))

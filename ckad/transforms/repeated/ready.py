@@ -17,7 +17,7 @@ from ckad.loops.driver import depends_on_free
 from ckad.tape.reasons import Reason
 from ckad.tape.tape import Tape
 from ckad.trace.source.outside.guard import Guard
-from ckad.trace.source.outside.unmoved import unmoved
+from ckad.trace.source.outside.moved import unmoved
 from ckad.transforms import attempts
 from ckad.transforms.call import Call, compiled, stops
 from ckad.transforms.repeated.calls import OTHER, Calls
@@ -74,7 +74,7 @@ def note(calls: Calls, call: Call, tape: Tape, args: Sequence[Any], show: Show) 
 def _is_plain(known: Recorded, guard: Guard) -> bool:
     """Whether a recording is used again by nothing but running it."""
     recording = known.recording
-    if known.refusal is not None or recording.held or recording.is_guarded:
+    if known.refusal is not None or recording.held or recording.outside or recording.is_guarded:
         return False
     return not (guard.shown or guard.once or guard.counters or guard.leaves)
 

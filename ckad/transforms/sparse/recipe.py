@@ -13,7 +13,8 @@ from ckad.passes import pipeline
 from ckad.passes.dependence import LARGEST, Columns, dependence, diagonals_of
 from ckad.patterns import Pattern
 from ckad.trace.values.tracer import Tracer
-from ckad.transforms.call import Call, also_cleared, remember
+from ckad.transforms.call import Call, also_cleared
+from ckad.transforms.repeated.recording import remember
 from ckad.transforms.sparse.colouring import (
     bound,
     columns_coloured,

@@ -9,6 +9,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from ckad.errors import UnrecordableError
+from ckad.trace.memory.context import current
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory.twins import check_alone
 from ckad.trace.source.names import classes
@@ -22,7 +23,7 @@ from ckad.trace.source.names.frame import (
     outside,
     region,
 )
-from ckad.trace.source.outside.kinds import Slots, attributes
+from ckad.trace.source.outside.kinds import Slots, attributes, users
 from ckad.trace.source.outside.watch import watch
 
 
@@ -63,12 +64,29 @@ _OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__")
 
 def attribute(owner: Any, name: str) -> Any:
     """``owner.name``."""
+    if (given := _as_argument(owner, name)) is not None:
+        return given
     computed = classes.attribute(owner, name)
     if computed is MISSING:
         return read(owner, name)
     if classes.is_kept(owner, name):
         write(owner, name, computed)
     return computed
+
+
+def _as_argument(owner: Any, name: str) -> Any:
+    """The argument that stands for what an object or a module holds; None if there is none."""
+    moved = current().moved
+    if not moved or (key := (id(getattr(owner, "__dict__", None)), name)) not in moved:
+        return None
+    kind: type = type(owner)
+    if kind is not ModuleType:
+        if hasattr(users(kind, name), "__get__"):
+            return None
+        if watched := watch():
+            watched.object(owner)
+            watched.on_class(kind, name)
+    return moved[key]
 
 
 def read(owner: Any, name: str) -> Any:
@@ -80,6 +98,8 @@ def read(owner: Any, name: str) -> Any:
             f"the program looks at {owner.__name__}.{name}, and {owner.__name__} is a function "
             "that is run from its source. Define it outside of the transformed function."
         )
+    if (given := _as_argument(owner, name)) is not None:
+        return given
     if watched := watch():
         watched.attribute(owner, name)
     if isinstance(owner, ModuleType) and not is_library(owner.__name__):

@@ -11,6 +11,7 @@ from ckad import trees
 from ckad.errors import UnrecordableError
 from ckad.tape.ops import Op
 from ckad.trace.dispatch import Traced
+from ckad.trace.memory.context import current
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source.outside.assigned import assign, depend_if_back, key_of
 from ckad.trace.source.outside.kinds import attributes
@@ -127,7 +128,9 @@ class Bindings(dict[str, Any]):
         self.owner, self.cell = owner, cell
 
     def given(self, name: str, missing: Any) -> Any:
-        """What Python has a name bound to."""
+        """What Python has a name bound to, or the argument that stands for it."""
+        if (found := current().moved.get(self.key(name))) is not None:
+            return found
         if self.cell is None:
             return self.owner.get(name, missing)
         try:
@@ -137,6 +140,8 @@ class Bindings(dict[str, Any]):
 
     def watched(self, watch: Watch, name: str) -> None:
         """Note what Python has a name bound to."""
+        if self.key(name) in current().moved:
+            return
         if self.cell is not None:
             watch.cell(self.cell)
             return
