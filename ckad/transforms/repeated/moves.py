@@ -37,6 +37,12 @@ class Moves:
         """A recording does not hold any more."""
         self._count(moved(guard) or (), 1)
 
+    def is_of_use(self, guard: Guard) -> bool:
+        """Whether a recording with these arguments reads them nowhere else: what Python runs by
+        itself, or has no source, does."""
+        keys = {place.key for place in self.places}
+        return not any(place.key in keys for place in moved(guard) or ())
+
     def note_large(self, guard: Guard) -> None:
         """A recording reads more than is compared at each call."""
         self._count(large(guard), TIMES)

@@ -85,6 +85,9 @@ def with_numbers(
     known = reuse.find(own)
     if known is None:
         if (before := reuse.kept(own)) is not None:
+            if not moves.is_of_use(before):
+                moves.refuse()
+                return None
             moves.note(before)
             if moves.places != places:
                 return with_numbers(fun, key, args, kwargs)

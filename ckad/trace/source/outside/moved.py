@@ -18,7 +18,6 @@ from ckad.trace.source.outside.guard import ABSENT, Guard, content, contents, is
 from ckad.trace.source.outside.watch import LARGEST
 from ckad.trace.values.tracer import Tracer
 
-
 #: Comparisons for which there is code.
 MOST = 500
 
