@@ -113,9 +113,12 @@ class Options:
 
 def fits_still(plan: Plan) -> bool:
     """Whether a plan made without a budget keeps to its part of what is free now."""
-    if plan.budget is not None or not plan.loops or plan.peak_bytes < SMALL:
-        return True
-    return plan.peak_bytes <= free_memory() // FREE_PART
+    return not depends_on_free(plan) or plan.peak_bytes <= free_memory() // FREE_PART
+
+
+def depends_on_free(plan: Plan) -> bool:
+    """Whether it has to be looked up before each run that a plan still fits."""
+    return plan.budget is None and bool(plan.loops) and plan.peak_bytes >= SMALL
 
 
 def compile_tape(tape: Tape, options: Options) -> Compiled:

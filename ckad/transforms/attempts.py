@@ -40,6 +40,7 @@ from ckad.trace.memory import assumed
 from ckad.trace.memory.context import ALL, Most, TooLong, TooMuch
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.record import Arguments, Given
+from ckad.trace.source.control.notes import is_noting
 from ckad.trace.source.outside import changes
 from ckad.trace.values.tracer import Tracer
 from ckad.transforms.reuse import Alone, Recorded
@@ -87,6 +88,16 @@ class _Call(threading.local):
 
 
 _call = _Call()
+
+
+def begins_plainly() -> bool:
+    """Whether a call is no part of another one, of what is recorded or of what is asked about."""
+    return _call.state is _IDLE and not is_tracing() and not is_noting()
+
+
+def is_first() -> bool:
+    """Whether the call under way assumes what calls assume at first."""
+    return _call.state is _FIRST and assumed.real_spectra() and not assumed.by_steps()
 
 
 class _Again(BaseException):

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ckad import locks, trees
+from ckad import locks
 from ckad.checkpoint.plan import Plan
 from ckad.collection import rare_collection
 from ckad.engines import arena
@@ -49,6 +49,7 @@ from ckad.transforms import attempts, reuse
 from ckad.transforms.arguments.sources import as_arrays
 from ckad.transforms.arguments.unchanged import unchanged
 from ckad.transforms.finite import explained
+from ckad.transforms.repeated.calls import forget
 from ckad.transforms.reuse import Alone, Recorded
 
 T = TypeVar("T")
@@ -88,16 +89,18 @@ class Call:
             key = why
         if known is not None:
             self.arguments: Arguments = known.form.like(args)
-        if known is not None and attempts.may_use(known, self.arguments):
+        is_repeated = known is not None and attempts.may_use(known, self.arguments)
+        if known is not None and is_repeated:
             known.repeat()
         else:
             self.arguments = take_apart(args)
             known = self._recorded(kwargs, key, known)
         self.recording: Recording = known.recording
-        self._known = known
+        self.known = known
         self.anew = known.anew or attempts.reason(known.refusal)
         self.tape = known.tape
         self._derived = known.derived
+        self.is_repeated = is_repeated
         self._has_key = not isinstance(key, Alone)
         self._asked = options
 
@@ -112,8 +115,8 @@ class Call:
 
     def check_for_all(self) -> None:
         """Refuse what was recorded for the numbers of this call alone."""
-        if self._known.refusal is not None:
-            raise self._known.refusal
+        if self.known.refusal is not None:
+            raise self.known.refusal
         if self.recording.as_made:
             raise BatchError("what is recorded as it runs is so for one member")
 
@@ -124,7 +127,7 @@ class Call:
         if self._options is None and isinstance(asked.progress, bool):
             self._options = self._derived.get(("options", asked))
         if self._options is None:
-            members = 1 if self._known.refusal is None else 0
+            members = 1 if self.known.refusal is None else 0
             self._options = resolved(self.tape, asked, members)
             if isinstance(asked.progress, bool):  # a function may be another one each time
                 self._derived["options", asked] = self._options
@@ -212,7 +215,7 @@ class Call:
         inputs = _as_inputs(tape, [*arrays, *extra] if extra else arrays)
         try:
             program = compiled(tape, self.options)
-            return attempts.run(self._known, partial(run, program, inputs, self.options.progress))
+            return attempts.run(self.known, partial(run, program, inputs, self.options.progress))
         except NonFiniteError as error:
             given = self.fun, self.tape, tape, pullback, self.arguments, inputs
             raise explained(error, *given) from None
@@ -228,9 +231,9 @@ class Call:
     @property
     def _values_tell(self) -> bool:
         def found() -> bool:
-            return self.recording.is_guarded or _stops(self.tape, Reason.SPECTRUM)
+            return self.recording.is_guarded or stops(self.tape, Reason.SPECTRUM)
 
-        return self._known.refusal is None and self.once("values tell", found)
+        return self.known.refusal is None and self.once("values tell", found)
 
     def _stopped_around(self, operands: Sequence[int]) -> None:
         """Let what is being recorded stop where the values do, of which it may use none."""
@@ -253,14 +256,13 @@ class Call:
 
     def results(self, leaves: Sequence[Any]) -> Any:
         """The function's result from the tape's outputs: its structure, scalars as scalars."""
-        recording = self.recording
-        shown = finished(leaves, recording.out_scalars)
-        return shown[0] if recording.gives_leaf else trees.unflatten(recording.out_tree, shown)
+        return self.known.results(leaves)
 
 
-def _stops(tape: Tape, reason: Reason) -> bool:
-    stops = (row.op is Op.WRAP and reason_of(row) is reason for row in tape.rows)
-    return any(stops) or any(_stops(body, reason) for body in tape.bodies)
+def stops(tape: Tape, reason: Reason) -> bool:
+    """Whether a run of ``tape`` may be stopped for this reason."""
+    found = (row.op is Op.WRAP and reason_of(row) is reason for row in tape.rows)
+    return any(found) or any(stops(body, reason) for body in tape.bodies)
 
 
 def _is_marked(tape: Tape) -> bool:
@@ -317,11 +319,6 @@ def recorded(
     return made
 
 
-def finished(xs: Sequence[Any], scalars: Sequence[bool]) -> list[Any]:
-    """Results as NumPy would give them: scalars, or arrays."""
-    return [x[()] if s and type(x) is not Tracer else x for x, s in zip(xs, scalars, strict=True)]
-
-
 def compiled(tape: Tape, options: Options) -> Compiled:
     """``compile_tape``, remembered by the contents of the tape and the options."""
     key = tape.identity, options.key
@@ -329,6 +326,7 @@ def compiled(tape: Tape, options: Options) -> Compiled:
     if not fits_still(program.planned):
         with _lock:
             _cache.pop(key, None)
+        forget()
         program = remember(_cache, key, lambda: _compile(tape, options))
     return program
 
@@ -350,6 +348,7 @@ def remember(cache: OrderedDict[Any, T], key: Any, make: Callable[[], T]) -> T:
             cache.move_to_end(key)
             return found
     made = make()
+    forget()
     with _lock:
         cache[key] = made
         while len(cache) > 1 and (len(cache) > KEPT or _bytes_of(cache) > KEPT_BYTES):

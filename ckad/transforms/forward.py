@@ -22,6 +22,8 @@ from ckad.transforms.attempts import met_by_handlers
 from ckad.transforms.call import Call, compiled
 from ckad.transforms.gradients import Gradient
 from ckad.transforms.layout import Layout
+from ckad.transforms.repeated import ready
+from ckad.transforms.repeated.calls import OTHER, Calls
 from ckad.transforms.returns import returning, write_back
 from ckad.transforms.reuse import Transformed, shown_as
 
@@ -212,17 +214,25 @@ class Jitted(Transformed):
     ) -> None:
         self.fun, self.options, self.written = fun, options, written
         self.__doc__ = fun.__doc__
+        self._calls = Calls()
 
     @property
     def asked(self) -> Hashable:
         return self.written, self.options.key
 
     @trimmed
-    @met_by_handlers
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        found = OTHER if kwargs else self._calls.again(args)
+        result = self._called(args, kwargs) if found is OTHER else found
+        return result if self.written is None else write_back(self.written, args, result)
+
+    @met_by_handlers
+    def _called(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         call = Call(self.fun, args, kwargs, self.options)
         result = call.results(call.run(call.primal))
-        return result if self.written is None else write_back(self.written, args, result)
+        if not kwargs:
+            ready.note(self._calls, call, call.primal, args, call.known.results)
+        return result
 
     @trimmed
     def compiled(self, *args: Any, **kwargs: Any) -> Compiled:

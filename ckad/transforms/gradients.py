@@ -27,8 +27,10 @@ from ckad.transforms.arguments.argnums import plain_numbers, positions
 from ckad.transforms.attempts import met_by_handlers
 from ckad.transforms.call import Call, compiled
 from ckad.transforms.layout import Layout, conjugated, layout_of
+from ckad.transforms.repeated import ready
+from ckad.transforms.repeated.calls import OTHER, Calls
 from ckad.transforms.returns import returning
-from ckad.transforms.reuse import Transformed, shown_as
+from ckad.transforms.reuse import Recorded, Transformed, shown_as
 
 
 def value_and_grad(
@@ -141,6 +143,7 @@ class Gradient(Transformed):
     _positions: dict[int, tuple[int, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    _calls: Calls = field(default_factory=Calls, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "argnums", plain_numbers(self.argnums))
@@ -150,12 +153,19 @@ class Gradient(Transformed):
         return self.argnums, self.has_aux, self.options.key
 
     @trimmed
-    @met_by_handlers
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        call, tape, layout = self.prepare(args, kwargs)
-        return self.shown(call, layout, call.run(tape))
+        found = OTHER if kwargs else self._calls.again(args)
+        return self._called(args, kwargs) if found is OTHER else found
 
-    def shown(self, call: Call, layout: Layout, outputs: Sequence[Any]) -> Any:
+    @met_by_handlers
+    def _called(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        call, tape, layout = self.prepare(args, kwargs)
+        result = self.shown(call, layout, call.run(tape))
+        if not kwargs:
+            ready.note(self._calls, call, tape, args, partial(self.shown, call.known, layout))
+        return result
+
+    def shown(self, call: Call | Recorded, layout: Layout, outputs: Sequence[Any]) -> Any:
         """What a user gets, from what the tape gives."""
         n = len(outputs) - len(layout.wrt)
         return call.results(outputs[:n]), layout.structured(outputs[n:])
@@ -213,7 +223,7 @@ class GradientAlone(Gradient):
 
     WHAT = "gradient"
 
-    def shown(self, call: Call, layout: Layout, outputs: Sequence[Any]) -> Any:
+    def shown(self, call: Call | Recorded, layout: Layout, outputs: Sequence[Any]) -> Any:
         result, gradient = super().shown(call, layout, outputs)
         return (gradient, result[1]) if self.has_aux else gradient
 

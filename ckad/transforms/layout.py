@@ -10,7 +10,8 @@ import numpy as np
 from ckad import trees
 from ckad.errors import DifferentiationError
 from ckad.trace.values.tracer import Tracer
-from ckad.transforms.call import Call, finished
+from ckad.transforms.call import Call
+from ckad.transforms.reuse import finished
 
 
 class Layout(NamedTuple):

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ckad import locks
+from ckad import locks, trees
 from ckad.tape.tape import Tape
 from ckad.trace.memory.context import ALL, Most
 from ckad.trace.memory.opened import is_tracing
@@ -30,6 +30,9 @@ from ckad.trace.source.libraries import is_library
 from ckad.trace.source.outside.guard import Guard
 from ckad.trace.source.outside.purity import is_harmless_text
 from ckad.trace.source.outside.watch import Watch
+from ckad.trace.values.tracer import Tracer
+from ckad.transforms.repeated.calls import forget
+from ckad.transforms.repeated.handling import handling
 
 Function = Callable[..., Any]
 
@@ -39,8 +42,8 @@ KEPT = 32
 KEPT_BYTES = 2**26
 #: Tapes above this size, in bytes, are recorded anew: that takes a small part of what they run.
 LARGEST_TAPE = 2**24
-_FLOATS = {float, complex, *(t for t in np.sctypeDict.values() if np.dtype(t).kind in "fc")}
-_STATIC = {int, bool, NoneType, *(t for t in np.sctypeDict.values() if np.dtype(t).kind in "iub")}
+FLOATS = {float, complex, *(t for t in np.sctypeDict.values() if np.dtype(t).kind in "fc")}
+STATIC = {int, bool, NoneType, *(t for t in np.sctypeDict.values() if np.dtype(t).kind in "iub")}
 #: Functions are what they are, methods those of one object.
 _BY_IDENTITY = (FunctionType, MethodType, functools.partial)
 _OWN = tuple(str(Path(file).parent) + os.sep for file in (Path(__file__).parent, np.__file__))
@@ -61,10 +64,21 @@ class Recorded:
     most: Most = ALL  # how much of it might be recorded
     derived: dict[Any, Any] = field(default_factory=dict)
 
+    def results(self, leaves: Sequence[Any]) -> Any:
+        """The function's result from the tape's outputs: its structure, scalars as scalars."""
+        recording = self.recording
+        shown = finished(leaves, recording.out_scalars)
+        return shown[0] if recording.gives_leaf else trees.unflatten(recording.out_tree, shown)
+
     def repeat(self) -> None:
         """Do again what the recording has shown to the user."""
         if self.guard is not None:
             self.guard.repeat()
+
+
+def finished(xs: Sequence[Any], scalars: Sequence[bool]) -> list[Any]:
+    """Results as NumPy would give them: scalars, or arrays."""
+    return [x[()] if s and type(x) is not Tracer else x for x, s in zip(xs, scalars, strict=True)]
 
 
 class _Same:
@@ -154,10 +168,10 @@ def key_of(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Has
     arrays: list[np.ndarray] = []
     kinds = tuple([_kind(x, arrays) for x in args])
     options = tuple([(k, _constant(x)) for k, x in kwargs.items()]) if kwargs else ()
-    if len(arrays) > 1 and _share_memory(arrays):
+    if len(arrays) > 1 and share_memory(arrays):
         raise Alone("arguments share memory")
     # constants are computed while recording, with errors handled as asked for
-    return _own(function), kinds, options, tuple(np.geterr().values())
+    return _own(function), kinds, options, handling()
 
 
 def _own(function: Any) -> Hashable:
@@ -188,7 +202,7 @@ def _is_users(function: Any) -> bool:
 def _kind(x: Any, arrays: list[np.ndarray]) -> object:
     """What a recording knows of an argument; the numbers in arrays and of floats it does not."""
     kind = type(x)
-    if kind in _FLOATS:
+    if kind in FLOATS:
         return kind
     if kind is np.ndarray:
         arrays.append(x)
@@ -215,7 +229,7 @@ def _of_fields(x: Any, arrays: list[np.ndarray]) -> tuple[object, ...]:
 def _constant(x: Any) -> object:
     """The value itself, with its type: a number that a recording takes as it is."""
     kind = type(x)
-    if kind in _STATIC or (kind is str and is_harmless_text(x)):
+    if kind in STATIC or (kind is str and is_harmless_text(x)):
         return kind, x
     if kind is float:
         return kind, pack("d", x)  # tells -0.0 from 0.0; a NaN is equal to itself
@@ -226,10 +240,15 @@ def _constant(x: Any) -> object:
     return _Same(x)
 
 
-def _share_memory(arrays: Sequence[np.ndarray]) -> bool:
-    if all(x.flags.owndata for x in arrays) and len({id(x) for x in arrays}) == len(arrays):
+def share_memory(arrays: Sequence[np.ndarray]) -> bool:
+    owners = [x if x.flags.owndata else x.base for x in arrays]
+    if len({id(x) for x in owners}) == len(arrays) and all(map(_owns, owners)):
         return False
     return bool(sharing(arrays))
+
+
+def _owns(x: Any) -> bool:
+    return type(x) is np.ndarray and x.flags.owndata
 
 
 def find(key: Hashable) -> Recorded | None:
@@ -259,6 +278,7 @@ def anew(recording: Recording, watched: Watch) -> str:
 
 def keep(key: Hashable, recorded: Recorded) -> None:
     """Keep a recording under ``key``."""
+    forget()
     with _lock:
         _kept[key] = recorded
         _kept.move_to_end(key)
@@ -273,5 +293,6 @@ def _bytes_held() -> int:
 
 def clear() -> None:
     """Forget all recordings."""
+    forget()
     with _lock:
         _kept.clear()

@@ -108,9 +108,10 @@ class Guard:
             found = getattr(owner, part, ABSENT)
             if found is not value and not is_same(found, value):
                 return False
-        return self._contents_hold()
+        return self.contents_hold()
 
-    def _contents_hold(self) -> bool:
+    def contents_hold(self) -> bool:
+        """The same of what can be changed in place."""
         for owner in self.bare:
             if owner.__dict__:
                 return False

@@ -1,0 +1,54 @@
+"""What a transformed function has at hand of calls before, until anything that is kept changes.
+
+Recordings and programs are kept by when they were last looked up. A call that finds what it needs
+at hand looks nothing up: so all that is at hand is dropped when something comes or goes, and the
+next call looks everything up once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakSet
+
+from ckad import locks
+
+#: What a call of another form gives.
+OTHER: Any = object()
+Ready = Callable[[Sequence[Any]], Any]
+#: Forms of which calls are at hand for one function.
+MOST = 4
+_all: WeakSet[Calls] = WeakSet()
+_lock = locks.lock()
+
+
+class Calls:
+    """The calls of one function that are at hand, the last one made first."""
+
+    def __init__(self) -> None:
+        self.ready: tuple[Ready, ...] = ()
+
+    def again(self, args: Sequence[Any]) -> Any:
+        """The result of a call like one before; OTHER if it has to be looked up."""
+        for ready in self.ready:
+            found = ready(args)
+            if found is not OTHER:
+                return found
+        return OTHER
+
+    def keep(self, ready: Ready) -> None:
+        with _lock:
+            _all.add(self)
+            self.ready = ready, *self.ready[: MOST - 1]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, or another process, looks everything up."""
+        return Calls, ()
+
+
+def forget() -> None:
+    """What is kept has changed: nothing is at hand any more."""
+    with _lock:
+        for calls in _all:
+            calls.ready = ()
+        _all.clear()

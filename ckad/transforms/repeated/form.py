@@ -1,0 +1,139 @@
+"""Arguments of one form, taken apart by code that is made for it.
+
+To compare what a call is given with what a recording holds for, and to find the numbers in it,
+takes longer than many a program runs. Straight code for one form takes a tenth of that.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ckad import trees
+from ckad.transforms import reuse
+
+#: From arguments to the numbers in them; None if they have another form.
+Take = Callable[[Sequence[Any]], "list[Any] | None"]
+#: Values in the arguments for which there is code.
+MOST = 64
+
+
+class _Unknown(Exception):
+    """There is no code for a form."""
+
+
+class _Code:
+    """The code in the making: tests, each of which ends it, and values by their names."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.values: dict[str, Any] = {}
+        self.arrays: list[str] = []
+        self.n_parts = 0
+
+    def value(self, x: Any) -> str:
+        """The name of a value that is known."""
+        name = f"v{len(self.values)}"
+        self.values[name] = x
+        return name
+
+    def unless(self, *conditions: str) -> None:
+        self.lines.append(f"if not ({' and '.join(conditions)}): return None")
+
+    def parts(self, n: int, whole: str) -> list[str]:
+        """The names of the ``n`` parts of something."""
+        self.n_parts += n
+        if self.n_parts > MOST:
+            raise _Unknown
+        names = [f"x{self.n_parts - k}" for k in range(n, 0, -1)]
+        self.lines.append(f"{', '.join(names)}, = {whole}" if n else "pass")
+        return names
+
+    def leaves(self, x: Any, name: str) -> list[str]:
+        """The names of the numbers in ``x``, in the order of the leaves of trees."""
+        kind = type(x)
+        is_kind = f"type({name}) is {self.value(kind)}"
+        if kind in reuse.FLOATS and not issubclass(kind, (complex, np.complexfloating)):
+            self.unless(is_kind)
+            return [name]
+        if kind is np.ndarray:
+            self._array(x, name, is_kind)
+            return [name]
+        if kind is dict:
+            return self._dict(x, name, is_kind)
+        if kind is list or isinstance(x, tuple):
+            self.unless(is_kind, f"len({name}) == {len(x)}")
+            return self._all(x, self.parts(len(x), name))
+        if dataclasses.is_dataclass(kind):
+            return self._dataclass(x, name, is_kind)
+        if kind in reuse.STATIC or kind is str:
+            self.unless(is_kind, f"{name} == {self.value(x)}")
+        else:
+            self.unless(f"{name} is {self.value(x)}")
+        return []
+
+    def _all(self, items: Sequence[Any], names: Sequence[str]) -> list[str]:
+        pairs = zip(items, names, strict=True)
+        return [leaf for item, name in pairs for leaf in self.leaves(item, name)]
+
+    def _array(self, x: np.ndarray, name: str, is_kind: str) -> None:
+        like = f"{name}.dtype is {self.value(x.dtype)}", f"{name}.shape == {x.shape}"
+        flags = f"f{name}"
+        self.unless(is_kind, *like)
+        self.lines.append(f"{flags} = {name}.flags")
+        if x.flags.c_contiguous:
+            self.unless(f"{flags}.c_contiguous")
+        else:
+            self.unless(f"not {flags}.c_contiguous", f"{name}.strides == {x.strides}")
+        self.arrays.append(name)
+
+    def _dict(self, x: dict[Any, Any], name: str, is_kind: str) -> list[str]:
+        self.unless(is_kind, f"len({name}) == {len(x)}")
+        keys = self.parts(len(x), name)
+        if x:
+            self.unless(*(f"{key} is {self.value(k)}" for key, k in zip(keys, x, strict=True)))
+        names = self.parts(len(x), f"{name}.values()")
+        found = [self.leaves(item, at) for item, at in zip(x.values(), names, strict=True)]
+        order = trees.items_of(dict(zip(x, range(len(x)), strict=True)))
+        return [leaf for k in order for leaf in found[k]]
+
+    def _dataclass(self, x: Any, name: str, is_kind: str) -> list[str]:
+        fields = [field.name for field in dataclasses.fields(x) if field.init]
+        self.unless(is_kind, f"not hasattr({name}, '__post_init__')")
+        names = self.parts(len(fields), f"[{', '.join(f'{name}.{field}' for field in fields)}]")
+        return self._all([getattr(x, field) for field in fields], names)
+
+    def share(self) -> None:
+        """Arrays that lie in each other's memory are of no form."""
+        if len(self.arrays) < 2:
+            return
+        alone = " and ".join(f"f{name}.owndata" for name in self.arrays)
+        names = ", ".join(self.arrays)
+        apart = f"len({{{', '.join(f'id({name})' for name in self.arrays)}}}) == {len(self.arrays)}"
+        shared = self.value(reuse.share_memory)
+        self.lines.append(f"if not ({alone} and {apart}) and {shared}([{names}]): return None")
+
+
+def taking(args: Sequence[Any], numbers: Sequence[Any], dtypes: Sequence[np.dtype]) -> Take | None:
+    """What takes arguments of the form of ``args`` apart, in which the ``numbers`` were found, into
+    inputs of these dtypes; None if there is no code for that."""
+    for x, dtype in zip(numbers, dtypes, strict=False):
+        if isinstance(x, np.ndarray) and x.dtype is not dtype:
+            return None
+    code = _Code()
+    try:
+        code.unless(f"len(args) == {len(args)}")
+        found = code._all(args, code.parts(len(args), "args"))
+    except _Unknown:
+        return None
+    code.share()
+    body = "\n    ".join([*code.lines, f"return [{', '.join(found)}]"])
+    exec(compile(f"def take(args):\n    {body}", "<arguments of one form>", "exec"), code.values)
+    take: Take = code.values["take"]
+    taken = take(args)
+    if taken is None or len(taken) != len(numbers):
+        return None
+    return take if all(x is y for x, y in zip(taken, numbers, strict=True)) else None

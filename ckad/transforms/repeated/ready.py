@@ -1,0 +1,92 @@
+"""Calls that go straight from arguments to a program, once calls of their form have been made.
+
+What a call looks up, and whether that still holds, is found out anew each time: whether anything
+is being recorded, what the function reads from outside, the form of the arguments. What follows
+from it is at hand. Where more is to be done than to run a program, nothing is: the recording shows
+something or counts, it holds for some numbers alone, a run may begin the call anew, is planned by
+what is free, or is watched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ckad.loops.compiled import Compiled
+from ckad.loops.driver import depends_on_free
+from ckad.tape.reasons import Reason
+from ckad.tape.tape import Tape
+from ckad.trace.source.outside.guard import Guard
+from ckad.trace.source.outside.unmoved import unmoved
+from ckad.transforms import attempts
+from ckad.transforms.call import Call, compiled, stops
+from ckad.transforms.repeated.calls import OTHER, Calls
+from ckad.transforms.repeated.form import Take, taking
+from ckad.transforms.repeated.handling import handling
+from ckad.transforms.reuse import Recorded
+
+#: Calls that are looked up before code is made for their form.
+USES = 3
+Show = Callable[[Sequence[Any]], Any]
+
+
+class Ready:
+    """What calls of one form need."""
+
+    __slots__ = ("handled", "holds", "program", "show", "take")
+
+    def __init__(
+        self, take: Take, holds: Callable[[], bool], program: Compiled, show: Show
+    ) -> None:
+        self.take, self.holds, self.program, self.show = take, holds, program, show
+        self.handled = handling()
+
+    def __call__(self, args: Sequence[Any]) -> Any:
+        if not attempts.begins_plainly() or handling() != self.handled:
+            return OTHER
+        inputs = self.take(args)
+        if inputs is None or not self.holds():
+            return OTHER
+        return self.show(self.program(inputs))
+
+
+def note(calls: Calls, call: Call, tape: Tape, args: Sequence[Any], show: Show) -> None:
+    """A call has run ``tape``, and ``show`` gave its result: have calls of its form at hand, if
+    there are several."""
+    known, guard = call.known, call.known.guard
+    if not call.is_repeated or guard is None or not attempts.is_first():
+        return
+    known.derived["uses"] = uses = known.derived.get("uses", 0) + 1
+    if uses < USES or not _is_plain(known, guard):
+        return
+    program = compiled(tape, call.options)
+    if not _runs_plainly(call, program):
+        return
+    if call.once(("goes on", tape.identity), lambda: _begins_anew(call, tape)):
+        return
+    arrays, dtypes = call.arguments.arrays, tape.input_dtypes
+    take = call.once("take", lambda: taking(args, arrays, dtypes))
+    holds = call.once("unmoved", lambda: unmoved(guard))
+    if take is not None:
+        calls.keep(Ready(take, holds, program, show))
+
+
+def _is_plain(known: Recorded, guard: Guard) -> bool:
+    """Whether a recording is used again by nothing but running it."""
+    recording = known.recording
+    if known.refusal is not None or recording.held or recording.is_guarded:
+        return False
+    return not (guard.shown or guard.once or guard.counters or guard.leaves)
+
+
+def _runs_plainly(call: Call, program: Compiled) -> bool:
+    options, plan = call.options, program.planned
+    if options.progress or options.check_finite or options.resume is not None:
+        return False
+    return plan.disk is None and not depends_on_free(plan)
+
+
+def _begins_anew(call: Call, tape: Tape) -> bool:
+    """Whether the numbers of a run may tell that the call is to be made in another way."""
+    reasons = Reason.SPECTRUM, Reason.UNSOLVED
+    return any(stops(each, reason) for each in (call.tape, tape) for reason in reasons)

@@ -1,0 +1,263 @@
+"""Calls of a form that was there before look nothing up; what they read is still what it is now."""
+
+import pickle
+import threading
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.transforms.repeated.calls import OTHER
+
+FACTOR = 2.0
+TABLE, NOTHING = np.ones(3), np.zeros(1)
+CHOICES = {"power": 2, "weights": [1.0, 2.0]}
+ENGINES = pytest.mark.parametrize("engine", ["vm", "native"])
+
+
+def hot(fun, *args, **options):
+    """A gradient that has been called until calls like these are at hand."""
+    gradient = ckad.value_and_grad(fun, engine="vm", **options)
+    for _ in range(6):
+        gradient(*args)
+    assert is_at_hand(gradient, *args)
+    return gradient
+
+
+def is_at_hand(gradient, *args):
+    return gradient._calls.again(args) is not OTHER
+
+
+def scaled(x):
+    return FACTOR * np.sum(TABLE * x ** CHOICES["power"]) + CHOICES["weights"][0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda patch: patch.setitem(globals(), "FACTOR", 3.0),
+        lambda _: TABLE.__setitem__(1, 5.0),
+        lambda patch: patch.setitem(globals(), "TABLE", np.array([1.0, 3.0, 0.5])),
+        lambda patch: patch.setitem(CHOICES, "power", 3),
+        lambda _: CHOICES["weights"].__setitem__(0, 7.0),
+        lambda patch: patch.setattr(scaled, "__code__", (lambda x: np.sum(x) * 11.0).__code__),
+        lambda patch: patch.setattr(np, "sum", np.prod),
+    ],
+)
+def test_what_a_function_reads_is_read_anew(change, monkeypatch):
+    x = np.array([1.0, 2.0, 3.0])
+    gradient = hot(scaled, x)
+    change(monkeypatch)
+    value, by_x = gradient(x)
+    fresh = ckad.value_and_grad(scaled, engine="vm")
+    ckad.clear_caches()
+    expected, by = fresh(x)
+    assert value == expected == scaled(x)
+    np.testing.assert_array_equal(by_x, by)
+    monkeypatch.undo()
+    TABLE[:], CHOICES["weights"][:] = 1.0, [1.0, 2.0]
+    assert gradient(x)[0] == scaled(x) == 29.0
+
+
+def test_variables_of_closures_are_read_anew():
+    power = 2
+
+    def raised(x):
+        return np.sum(x**power)
+
+    def put(n):
+        nonlocal power
+        power = n
+
+    x = np.array([1.0, 2.0])
+    gradient = hot(raised, x)
+    put(3)
+    assert gradient(x)[0] == 9.0
+    put(2)
+    assert gradient(x)[0] == 5.0
+
+
+class Pair(NamedTuple):
+    a: object
+    b: object
+
+
+@dataclass
+class Box:
+    a: object
+    b: object
+
+
+def twice(x):
+    return 2 * x
+
+
+def thrice(x):
+    return 3 * x
+
+
+x, y = np.array([1.0, 2.0]), np.array([3.0, 5.0])
+FORMS = {
+    "arrays": ((x, y), lambda x, y: np.sum(x * y**2)),
+    "a scalar": ((x, 3.0), lambda x, y: np.sum(x * y**2)),
+    "a NumPy scalar": ((np.float64(2.0), y), lambda x, y: np.sum(x * y**2)),
+    "an integer": ((x, 3), lambda x, y: np.sum(x**y)),
+    "a bool": ((x, True), lambda x, y: np.sum(x * 2 if y else x)),
+    "nothing": ((x, None), lambda x, y: np.sum(x**2 if y is None else x)),
+    "text": ((x, "twice"), lambda x, y: np.sum(x * 2 if y == "twice" else x)),
+    "a function": ((x, twice), lambda x, y: np.sum(y(x))),
+    "a list": (([x, [y]],), lambda z: np.sum(z[0] * z[1][0] ** 2)),
+    "a dict": (({"b": x, "a": y}, 2), lambda z, n: np.sum(z["b"] * z["a"] ** n)),
+    "a namedtuple": ((Pair(x, (y, 2.0)),), lambda z: np.sum(z.a * z.b[0] ** z.b[1])),
+    "a dataclass": ((Box(x, {"y": y}),), lambda z: np.sum(z.a * z.b["y"] ** 2)),
+    "views": ((y[::-1], np.arange(6.0)[::3]), lambda x, y: np.sum(x * y**2)),
+    "single precision": ((x.astype(np.float32), y), lambda x, y: np.sum(x * y**2)),
+    "parts of one": ((np.arange(4.0)[:2], np.arange(4.0)[2:]), lambda x, y: np.sum(x * y**2)),
+}
+
+
+@ENGINES
+@pytest.mark.parametrize("form", FORMS)
+def test_results_are_those_of_a_first_call(form, engine):
+    args, fun = FORMS[form]
+    gradient = ckad.value_and_grad(fun, engine=engine)
+    expected = gradient(*args)
+    kept = pickle.dumps(args) if form != "a function" else b""
+    for _ in range(6):
+        found = gradient(*args)
+    assert is_at_hand(gradient, *args)
+    assert pickle.dumps(found) == pickle.dumps(expected)
+    assert not kept or pickle.dumps(args) == kept
+
+
+@pytest.mark.parametrize(
+    ("form", "others"),
+    [
+        ("arrays", [(x, y + 1), (x[:1], y), (x, y[:, None]), (2.0, y), (x, 3.0), (x, x)]),
+        ("arrays", [(x, y[::-1]), (x.astype(np.float32), y), (x.reshape(1, 2), y)]),
+        ("an integer", [(x, 2), (x, 3.0), (x, np.int64(3)), (x, True)]),
+        ("a bool", [(x, False), (x, 1), (x, 0)]),
+        ("text", [(x, "once")]),
+        ("a function", [(x, thrice)]),
+        ("a list", [([x, [y + 1]],), ([x, (y,)],), ([x, [y, y]],), ((x, [y]),)]),
+        ("a dict", [({"a": y, "b": x}, 2), ({"b": x, "a": y}, 3)]),
+        ("a namedtuple", [(Pair(y, (x, 2.0)),), (Box(x, (y, 2.0)),), (Pair(x, [y, 2.0]),)]),
+        ("a dataclass", [(Box(y, {"y": x}),), (Pair(x, {"y": y}),)]),
+        ("views", [(y, np.arange(6.0)[::3]), (y[::-1], np.arange(2.0))]),
+    ],
+)
+def test_other_arguments_are_told_apart(form, others):
+    args, fun = FORMS[form]
+    gradient = hot(fun, *args)
+    for other in [*others, args, *others]:
+        ckad.clear_caches()
+        expected = ckad.value_and_grad(fun, engine="vm")(*other)
+        for _ in range(6):
+            gradient(*args)
+        assert pickle.dumps(gradient(*other)) == pickle.dumps(expected)
+
+
+def test_arguments_that_share_memory_are_told_apart():
+    def written(x, y):
+        x[0] = 2 * y[0]
+        return np.sum(x * y)
+
+    shared, apart = np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0])
+    gradient = hot(written, apart, np.array([3.0, 4.0]))
+    with pytest.raises(ckad.errors.AliasError):
+        gradient(shared[:2], shared[1:])
+    assert gradient(shared[:1], shared[1:2])[0] == 8.0
+
+
+def test_a_function_that_prints_or_counts_does_so_at_each_call(capsys):
+    calls = 0
+
+    def told(x):
+        nonlocal calls
+        calls += 1
+        print("called")
+        return x**2
+
+    gradient = ckad.value_and_grad(told, engine="vm")
+    for _ in range(7):
+        assert gradient(3.0) == (9.0, 6.0)
+    assert calls == 7
+    assert capsys.readouterr().out == "called\n" * 7
+
+
+def test_constants_are_computed_as_errors_are_handled_now():
+    with np.errstate(divide="ignore"):
+        gradient = hot(lambda x: x * (1.0 / NOTHING)[0], 1.0)
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        gradient(1.0)
+
+
+def test_within_other_transformations_calls_are_recorded():
+    gradient = hot(lambda x: np.sum(x**3), x)
+    np.testing.assert_array_equal(ckad.jacobian(gradient.fun)(x), 3 * x**2)
+    second = ckad.jacobian(ckad.grad(gradient.fun))
+    np.testing.assert_allclose(second(x), np.diag(6 * x))
+    value = ckad.jit(lambda x: gradient(x)[1] * 2.0)
+    for _ in range(5):
+        np.testing.assert_array_equal(value(x), 6 * x**2)
+    copy = pickle.loads(pickle.dumps(ckad.grad(scaled)))
+    np.testing.assert_array_equal(copy(np.ones(3)), ckad.grad(scaled)(np.ones(3)))
+
+
+@ENGINES
+def test_several_threads_call_one_gradient(engine):
+    def drift(x, k):
+        for _ in range(50):
+            x = x + k * np.sin(x)
+        return np.sum(x)
+
+    gradient = ckad.value_and_grad(drift, (0, 1), engine=engine)
+    starts = [np.linspace(n, n + 1, 20) for n in range(4)]
+    expected = [gradient(start, 0.1) for start in starts]
+    found = [[] for _ in starts]
+
+    def calls(n):
+        for k in range(60):
+            found[n].append(gradient(starts[n], 0.1))
+            if n == 0 and k % 20 == 0:
+                ckad.clear_caches()
+
+    threads = [threading.Thread(target=calls, args=(n,)) for n in range(len(starts))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for own, right in zip(found, expected, strict=True):
+        assert len(own) == 60
+        assert {pickle.dumps(x) for x in own} == {pickle.dumps(right)}
+
+
+def test_errors_name_the_users_line_and_leave_later_calls_as_they_are():
+    def picked(x, n):
+        return np.sum(x[n] ** 2)
+
+    u, places = np.arange(4.0), np.array([1, 2])
+    gradient = hot(picked, u, places)
+    with pytest.raises(IndexError, match=r"test_repeated\.py:\d+"):
+        gradient(u, np.array([1, 9]))
+    assert gradient(u, places)[0] == 5.0
+
+
+def test_results_are_the_callers_own():
+    gradient = hot(lambda x: np.sum(x**2), x)
+    first, second = gradient(x)[1], gradient(x)[1]
+    first[...] = 0
+    np.testing.assert_array_equal(second, 2 * x)
+    step = ckad.jit(lambda x: (x, x + 1), engine="vm")
+    for _ in range(6):
+        same, _ = step(x)
+    assert not np.shares_memory(same, x)
+
+
+def test_nothing_is_at_hand_of_what_is_forgotten():
+    gradient = hot(lambda x: np.sum(x**2), x)
+    ckad.clear_caches()
+    assert not gradient._calls.ready
+    gradient(x)
