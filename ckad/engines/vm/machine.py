@@ -122,7 +122,8 @@ class Workspace:
         self.outputs = [self._reader(x) for x in program.outputs]
         self.calls = _Calls(program, self.f, self.i)
         self.report = (ctypes.c_int64 * 4)()
-        own = Tables(program, self.feeds, self.f, ()) if _stay(self.feeds) else None
+        are_same = all(feed.is_same for feed in self.feeds.values())
+        own = Tables(program, self.feeds, self.f, ()) if are_same else None
         self.tables = own if self.feeds else NO_TABLES
         self.entry = None if self.tables is None else self._entry(self.tables)
 
@@ -240,11 +241,6 @@ def execute(
 ) -> list[np.ndarray]:
     """Run a program once; see Runner."""
     return Runner(program, feeds or {})(inputs)
-
-
-def _stay(feeds: Mapping[int, Feed]) -> bool:
-    """Whether the actions of all loops are the same in every run."""
-    return all(x.fixed is not None and x.after is None and x.begin is None for x in feeds.values())
 
 
 def _in_cells(array: np.ndarray) -> np.ndarray:
