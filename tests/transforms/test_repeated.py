@@ -303,3 +303,44 @@ def test_arrays_between_words_and_in_other_orders():
     between[...] = np.arange(6.0).reshape(2, 3)
     for x in 6 * [between, np.asfortranarray(between), np.arange(6.0).reshape(2, 3)]:
         assert pickle.dumps(gradient(x)) == expected
+
+
+RESULTS = {
+    "scalars and arrays": lambda x: (np.sum(x), (x[0], x * 2, np.max(x))),
+    "dicts": lambda x: (np.sum(x), {"b": x, "a": [x[0], {"c": (x,)}], 3: None}),
+    "nothing": lambda x: (np.sum(x), ()),
+    "a namedtuple": lambda x: (np.sum(x), Pair(x, Pair(x[0], (x,)))),
+    "a dataclass": lambda x: (np.sum(x), Box(x, [x[1]])),
+    "complex numbers": lambda x: (np.sum(x), (x * 1j, x)),
+}
+
+
+@ENGINES
+@pytest.mark.parametrize("form", RESULTS)
+def test_results_keep_their_form(form, engine):
+    for made in (
+        ckad.value_and_grad(RESULTS[form], has_aux=True, engine=engine),
+        ckad.grad(RESULTS[form], has_aux=True, engine=engine),
+        ckad.jit(RESULTS[form], engine=engine),
+    ):
+        expected = made(x)
+        for _ in range(6):
+            found = made(x)
+        assert is_at_hand(made, x)
+        assert pickle.dumps(found) == pickle.dumps(expected)
+
+
+def test_a_plan_that_is_made_anew_holds_for_later_calls():
+    def grown(u):
+        for _ in range(2000):
+            u = u + 0.001 * np.sin(u)
+        return np.sum(u)
+
+    u = np.linspace(0.0, 1.0, 10)
+    gradient = ckad.value_and_grad(grown, memory="20 KB", engine="native")
+    expected = pickle.dumps(gradient(u))
+    for _ in range(20):
+        assert pickle.dumps(gradient(u)) == expected
+    assert gradient.plan(u).seconds > 0
+    for _ in range(20):
+        assert pickle.dumps(gradient(u)) == expected
