@@ -11,9 +11,9 @@
 import importlib
 from typing import Any
 
-from ckad.collection import rare_collection
+from ckad.collection import kept_for_good
 
-with rare_collection():  # what an import makes is kept, none of it garbage
+with kept_for_good():
     from ckad import errors, schedules, testing
     from ckad.checkpoint.budget import Budget
     from ckad.checkpoint.plan import Plan

@@ -30,3 +30,16 @@ def rare_collection() -> Iterator[None]:
             asked = _before.pop()
             if not _before and gc.get_threshold()[0] == SELDOM:
                 gc.set_threshold(*asked)
+
+
+@contextmanager
+def kept_for_good() -> Iterator[None]:
+    """What is made within is kept, and no garbage: Python need not look through it once it is made.
+
+    It would at the next new object, a sixth of what an import takes.
+    """
+    with rare_collection():
+        yield
+        if not gc.get_freeze_count():  # else a program has said itself what is not looked through
+            gc.freeze()  # out of all generations at once,
+            gc.unfreeze()  # and into the oldest

@@ -134,6 +134,11 @@ class Feed(NamedTuple):
     begin: Callable[[Window, Sequence[np.ndarray]], Course] | None = None
     fixed: Rows | None = None  # all rows, if they are few: a table keeps them from run to run
 
+    @property
+    def is_same(self) -> bool:
+        """Whether the actions are the same in every run."""
+        return self.fixed is not None and self.after is None and self.begin is None
+
 
 class Bare(NamedTuple):
     """A program that any thread may run, with the GIL or without it, in memory of its own.

@@ -13,6 +13,9 @@ from ckad.engines.measure import RecordBytes
 from ckad.tape.tape import Tape
 from ckad.tape.types import Type
 
+#: A run on inputs: arrays of their dtypes, or floats.
+Direct = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
+
 
 class Loaded(Protocol):
     """A tape that an engine can run."""
@@ -57,6 +60,9 @@ class Loaded(Protocol):
         slots: Mapping[int, Slots],
         on_progress: Callable[[int], None] | None,
     ) -> list[np.ndarray]: ...
+
+    def direct(self, feeds: Mapping[int, Feed], slots: Mapping[int, Slots]) -> Direct:
+        """The same without progress, for one plan: without what is looked up for each run."""
 
 
 class Engine(Protocol):

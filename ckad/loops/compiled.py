@@ -16,7 +16,7 @@ from ckad.checkpoint.schedules.schedule import MAX_STEPS
 from ckad.engines import arena
 from ckad.engines.actions import Bare, BegunWith, Feed, Slots, TooManySteps
 from ckad.engines.counts import Body, flops, main_loop
-from ckad.engines.engine import Loaded
+from ckad.engines.engine import Direct, Loaded
 from ckad.errors import BudgetError, CkadError, EngineError, ScheduleError
 from ckad.loops.costs import NOT_TIMED, Costs
 from ckad.loops.engines import engine_named
@@ -102,6 +102,8 @@ class Compiled:
         self._pace = 1.0
         self._planning = 0.0  # seconds that a plan took which a run's time has changed
         self._run = planned({}, self._pace, self._costs)
+        # how runs go once nothing is found out from one of them
+        self._direct: Direct | None = None
 
     @property
     def plan(self) -> Plan:
@@ -273,6 +275,8 @@ class Compiled:
     def __call__(
         self, inputs: Sequence[np.ndarray], on_progress: Callable[[int], None] | None = None
     ) -> list[np.ndarray]:
+        if self._direct is not None and on_progress is None:
+            return self._direct(inputs)
         if self._watch is None:
             return self._execute(inputs, on_progress)
         return self._watch(lambda: self._execute(inputs, on_progress), inputs)
@@ -302,6 +306,8 @@ class Compiled:
                 self._made = dict(longest) if longest else longest
                 if run.lengths:
                     self._note(run)
+                elif not (timed or longest or self._watch or run.plan.disk):
+                    self._direct = self.loaded.direct(run.feeds, run.slots)
                 if run.plan.disk is not None:
                     self._keep_pace(run, run.plan.disk, seconds)
                 return results
@@ -309,6 +315,7 @@ class Compiled:
     def _plan_again(self) -> None:
         arena.clear()  # a budget holds for a call, and to plan takes memory too
         self._run = self._planned(self._assumed, self._pace, self._costs)
+        self._direct = None
         self._shown = self._least = None
         self._looks = 0
 

@@ -231,7 +231,8 @@ class Jitted(Transformed):
         call = Call(self.fun, args, kwargs, self.options, moves=True)
         result = call.results(call.run(call.primal))
         if not kwargs:
-            ready.note(self._calls, call, call.primal, args, call.known.results)
+            given = ready.Given(Jitted, call.known.results, [call.recording.out_tree])
+            ready.note(self._calls, call, call.primal, args, given)
         return result
 
     @trimmed

@@ -162,7 +162,12 @@ class Gradient(Transformed):
         call, tape, layout = self.prepare(args, kwargs)
         result = self.shown(call, layout, call.run(tape))
         if not kwargs:
-            ready.note(self._calls, call, tape, args, partial(self.shown, call.known, layout))
+            kind, show = (
+                (type(self), self.argnums, self.has_aux),
+                partial(self.shown, call.known, layout),
+            )
+            given = ready.Given(kind, show, [call.recording.out_tree, *layout.own_trees])
+            ready.note(self._calls, call, tape, args, given)
         return result
 
     def shown(self, call: Call | Recorded, layout: Layout, outputs: Sequence[Any]) -> Any:

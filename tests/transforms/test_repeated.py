@@ -261,3 +261,86 @@ def test_nothing_is_at_hand_of_what_is_forgotten():
     ckad.clear_caches()
     assert not gradient._calls.ready
     gradient(x)
+
+
+def test_runs_that_are_watched_find_small_arrays_at_their_own_places():
+    def grown(u, k):
+        for _ in range(30):
+            u = u + k * u
+        return np.sum(u**2)
+
+    u, told = np.array([1.0, 2.0, 3.0]), []
+    plain = ckad.value_and_grad(grown, (0, 1), engine="native")
+    shown = ckad.value_and_grad(grown, (0, 1), engine="native", progress=lambda *x: told.append(x))
+    checked = ckad.value_and_grad(grown, (0, 1), engine="native", check_finite=True)
+    expected = pickle.dumps(plain(u, 0.1))
+    for k in range(12):
+        other = np.arange(3.0) + k
+        plain(other, 0.5)  # the same program, which goes through its gate
+        assert pickle.dumps(shown(u, 0.1)) == expected
+        plain(other, 0.5)
+        assert pickle.dumps(checked(u, 0.1)) == expected
+        plain(other, 0.5)
+        assert pickle.dumps(plain(np.array([1.0, 0, 2.0, 0, 3.0])[::2], 0.1)) == expected
+    assert told
+
+
+@pytest.mark.parametrize("make", [np.float64, np.array, float])
+def test_numbers_come_as_they_are(make):
+    gradient = ckad.value_and_grad(lambda x, k: np.sum(x * k**2), (0, 1), engine="native")
+    for k in range(8):
+        value, (by_x, by_k) = gradient(np.ones(2), make(float(k)))
+        assert value == 2.0 * k**2
+        assert by_x.tolist() == [k**2] * 2
+        assert by_k == 4.0 * k
+        assert type(by_k) is (np.ndarray if make is np.array else np.float64)
+
+
+def test_arrays_between_words_and_in_other_orders():
+    gradient = ckad.value_and_grad(lambda x: np.sum(x[0] * x[1] ** 2), engine="native")
+    expected = pickle.dumps(gradient(np.arange(6.0).reshape(2, 3)))
+    between = np.zeros(49, np.uint8)[1:].view(np.float64).reshape(2, 3)
+    between[...] = np.arange(6.0).reshape(2, 3)
+    for x in 6 * [between, np.asfortranarray(between), np.arange(6.0).reshape(2, 3)]:
+        assert pickle.dumps(gradient(x)) == expected
+
+
+RESULTS = {
+    "scalars and arrays": lambda x: (np.sum(x), (x[0], x * 2, np.max(x))),
+    "dicts": lambda x: (np.sum(x), {"b": x, "a": [x[0], {"c": (x,)}], 3: None}),
+    "nothing": lambda x: (np.sum(x), ()),
+    "a namedtuple": lambda x: (np.sum(x), Pair(x, Pair(x[0], (x,)))),
+    "a dataclass": lambda x: (np.sum(x), Box(x, [x[1]])),
+    "complex numbers": lambda x: (np.sum(x), (x * 1j, x)),
+}
+
+
+@ENGINES
+@pytest.mark.parametrize("form", RESULTS)
+def test_results_keep_their_form(form, engine):
+    for made in (
+        ckad.value_and_grad(RESULTS[form], has_aux=True, engine=engine),
+        ckad.grad(RESULTS[form], has_aux=True, engine=engine),
+        ckad.jit(RESULTS[form], engine=engine),
+    ):
+        expected = made(x)
+        for _ in range(6):
+            found = made(x)
+        assert is_at_hand(made, x)
+        assert pickle.dumps(found) == pickle.dumps(expected)
+
+
+def test_a_plan_that_is_made_anew_holds_for_later_calls():
+    def grown(u):
+        for _ in range(2000):
+            u = u + 0.001 * np.sin(u)
+        return np.sum(u)
+
+    u = np.linspace(0.0, 1.0, 10)
+    gradient = ckad.value_and_grad(grown, memory="20 KB", engine="native")
+    expected = pickle.dumps(gradient(u))
+    for _ in range(20):
+        assert pickle.dumps(gradient(u)) == expected
+    assert gradient.plan(u).seconds > 0
+    for _ in range(20):
+        assert pickle.dumps(gradient(u)) == expected

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
 from ckad.engines.actions import Bare, Feed, Slots
+from ckad.engines.engine import Direct
 from ckad.engines.native.nests.traffic import moved_bytes
 from ckad.engines.native.running.bare import bare
 from ckad.engines.native.running.machine import Runner
@@ -81,10 +83,17 @@ class Loaded:
         slots: Mapping[int, Slots],
         on_progress: Callable[[int], None] | None,
     ) -> list[np.ndarray]:
+        return self._runner_for(feeds, slots)(inputs, on_progress, self.threads)
+
+    def direct(self, feeds: Mapping[int, Feed], slots: Mapping[int, Slots]) -> Direct:
+        runner = self._runner_for(feeds, slots)
+        return runner if self.threads == 1 else partial(runner, n_threads=self.threads)
+
+    def _runner_for(self, feeds: Mapping[int, Feed], slots: Mapping[int, Slots]) -> Runner:
         runner = self._runner
         if runner is None or runner.feeds is not feeds or runner.slots is not slots:
             runner = self._runner = Runner(self._program_for(slots), feeds, slots)
-        return runner(inputs, on_progress, self.threads)
+        return runner
 
 
 def load(tape: Tape, check_finite: bool, threads: int, keeps_all: bool) -> Loaded:

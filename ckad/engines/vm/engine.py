@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from time import perf_counter
 
 import numpy as np
 
 from ckad.engines.actions import Bare, Feed, Slots
 from ckad.engines.counts import Body, total, touched
+from ckad.engines.engine import Direct
 from ckad.engines.stops import Stops
 from ckad.engines.vm.assembly.assemble import assemble
 from ckad.engines.vm.machine import Runner
@@ -91,10 +93,16 @@ class Loaded:
         slots: Mapping[int, Slots],
         on_progress: Callable[[int], None] | None,
     ) -> list[np.ndarray]:
+        return self._runner_for(feeds, slots)(inputs, on_progress, self.stops, self.longest)
+
+    def direct(self, feeds: Mapping[int, Feed], slots: Mapping[int, Slots]) -> Direct:
+        return partial(self._runner_for(feeds, slots), stops=self.stops, longest=self.longest)
+
+    def _runner_for(self, feeds: Mapping[int, Feed], slots: Mapping[int, Slots]) -> Runner:
         runner, program = self._runner, self.program(slots)
         if runner is None or runner.program is not program or runner.feeds is not feeds:
             runner = self._runner = Runner(program, feeds)
-        return runner(inputs, on_progress, self.stops, self.longest)
+        return runner
 
 
 def load(tape: Tape, check_finite: bool, threads: int, keeps_all: bool) -> Loaded:

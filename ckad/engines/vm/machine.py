@@ -65,6 +65,7 @@ class _Calls:
 
 #: By their numbers; much faster than calling the enumeration.
 STATUS = tuple(Status)
+DONE = int(Status.DONE)
 
 
 @cache
@@ -118,11 +119,13 @@ class Workspace:
         self.i = self.f.view(np.int64)
         self.address = int(self.f.ctypes.data)
         self.constants = [(self._view(at, x), x) for at, x in program.whole]
+        self.scattered = program.scattered if program.scattered[0].size else None
         self.inputs = [(x.offset, None if x.far else self._place(x)) for x in program.inputs]
         self.outputs = [self._reader(x) for x in program.outputs]
         self.calls = _Calls(program, self.f, self.i)
         self.report = (ctypes.c_int64 * 4)()
-        own = Tables(program, self.feeds, self.f, ()) if _stay(self.feeds) else None
+        are_same = all(feed.is_same for feed in self.feeds.values())
+        own = Tables(program, self.feeds, self.f, ()) if are_same else None
         self.tables = own if self.feeds else NO_TABLES
         self.entry = None if self.tables is None else self._entry(self.tables)
 
@@ -151,16 +154,17 @@ class Workspace:
         longest: dict[int, int] | None,
     ) -> list[np.ndarray]:
         self.f[0] = 0.0
-        at, numbers = self.program.scattered
-        self.i[at] = numbers
+        if self.scattered is not None:
+            at, numbers = self.scattered
+            self.i[at] = numbers
         for view, values in self.constants:
             view[...] = values
-        lent = []
+        lent: list[np.ndarray] = []
         for x, (offset, place) in zip(inputs, self.inputs, strict=True):
             if place is not None:
                 place[...] = x
             else:
-                lent.append(_in_cells(x))
+                lent.append(_in_cells(np.asarray(x)))
                 self.i[offset] = (lent[-1].ctypes.data - self.address) // CELL
         told = on_progress, stops, longest
         if not self.program.calls_blas:
@@ -202,7 +206,10 @@ class Workspace:
             pc = run(pc, fuel)
             if watched:
                 flags.note()
-            status = STATUS[report[0]]
+            code = report[0]
+            if code == DONE and on_progress is None and not program.loops:
+                return [read() for read in self.outputs]
+            status = STATUS[code]
             if status is Status.PAUSED:
                 fuel = min(SLICE, 1 + int(fuel * PAUSE / (perf_counter() - began)))
             if on_progress is not None:
@@ -240,11 +247,6 @@ def execute(
 ) -> list[np.ndarray]:
     """Run a program once; see Runner."""
     return Runner(program, feeds or {})(inputs)
-
-
-def _stay(feeds: Mapping[int, Feed]) -> bool:
-    """Whether the actions of all loops are the same in every run."""
-    return all(x.fixed is not None and x.after is None and x.begin is None for x in feeds.values())
 
 
 def _in_cells(array: np.ndarray) -> np.ndarray:

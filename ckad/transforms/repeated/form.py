@@ -110,11 +110,15 @@ class _Code:
         """Arrays that lie in each other's memory are of no form."""
         if len(self.arrays) < 2:
             return
-        alone = " and ".join(f"f{name}.owndata" for name in self.arrays)
-        names = ", ".join(self.arrays)
-        apart = f"len({{{', '.join(f'id({name})' for name in self.arrays)}}}) == {len(self.arrays)}"
-        shared = self.value(reuse.share_memory)
-        self.lines.append(f"if not ({alone} and {apart}) and {shared}([{names}]): return None")
+        for name in self.arrays:
+            self.lines.append(f"o{name} = {name} if f{name}.owndata else {name}.base")
+        owners = ", ".join(f"id(o{name})" for name in self.arrays)
+        is_array = self.value(np.ndarray)
+        # an array that has no base may lie in memory of its own alone
+        own = (f"type(o{name}) is {is_array} and o{name}.flags.owndata" for name in self.arrays)
+        apart = " and ".join([f"len({{{owners}}}) == {len(self.arrays)}", *own])
+        shared = f"{self.value(reuse.share_memory)}([{', '.join(self.arrays)}])"
+        self.lines.append(f"if not ({apart}) and {shared}: return None")
 
 
 def taking(args: Sequence[Any], numbers: Sequence[Any], dtypes: Sequence[np.dtype]) -> Take | None:

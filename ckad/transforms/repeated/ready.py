@@ -9,8 +9,8 @@ what is free, or is watched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
 
 from ckad.loops.compiled import Compiled
 from ckad.loops.driver import depends_on_free
@@ -23,11 +23,12 @@ from ckad.transforms.call import Call, compiled, stops
 from ckad.transforms.repeated.calls import OTHER, Calls
 from ckad.transforms.repeated.form import Take, taking
 from ckad.transforms.repeated.handling import handling
+from ckad.transforms.repeated.results import Show, giving
 from ckad.transforms.reuse import Recorded
+from ckad.trees import Treedef
 
 #: Calls that are looked up before code is made for their form.
 USES = 3
-Show = Callable[[Sequence[Any]], Any]
 
 
 class Ready:
@@ -50,10 +51,19 @@ class Ready:
         return self.show(self.program(inputs))
 
 
-def note(calls: Calls, call: Call, tape: Tape, args: Sequence[Any], show: Show) -> None:
-    """A call has run ``tape``, and ``show`` gave its result: have calls of its form at hand, if
-    there are several."""
+class Given(NamedTuple):
+    """What is made of the numbers that a tape gives."""
+
+    kind: Hashable  # tells apart what one recording is asked for
+    show: Show
+    structures: Sequence[Treedef]  # of the pytrees in it
+
+
+def note(calls: Calls, call: Call, tape: Tape, args: Sequence[Any], given: Given) -> None:
+    """A call has run ``tape`` and ``given`` its result: have calls of its form at hand, if there
+    are several."""
     known, guard = call.known, call.known.guard
+    kind, _, structures = given
     if not call.is_repeated or guard is None or not attempts.is_first():
         return
     known.derived["uses"] = uses = known.derived.get("uses", 0) + 1
@@ -66,6 +76,7 @@ def note(calls: Calls, call: Call, tape: Tape, args: Sequence[Any], show: Show) 
         return
     arrays, dtypes = call.arguments.arrays, tape.input_dtypes
     take = call.once("take", lambda: taking(args, arrays, dtypes))
+    show = call.once(("give", kind), lambda: giving(given.show, len(tape.outputs), structures))
     holds = call.once("unmoved", lambda: unmoved(guard))
     if take is not None:
         calls.keep(Ready(take, holds, program, show))

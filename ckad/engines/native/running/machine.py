@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from time import perf_counter
+from weakref import proxy
 
 import numpy as np
 
@@ -23,10 +25,11 @@ from ckad.engines.actions import (
     filled,
 )
 from ckad.engines.native.ir.state import DEEPEST, LEARNT, Cell, Control, Status
-from ckad.engines.native.rows.writer import TapedFacts
+from ckad.engines.native.running.gate import OTHER, Gate, opened
 from ckad.engines.native.running.helpers import Sharing, started
 from ckad.engines.native.running.program import Program
-from ckad.engines.native.values.layout import LINE, WORD, rounded_up
+from ckad.engines.native.running.window import Window
+from ckad.engines.native.values.layout import LINE, rounded_up
 from ckad.engines.origin import located, stopped
 from ckad.engines.routines import failure
 from ckad.errors import ScheduleError
@@ -87,36 +90,6 @@ class Runner:
         return results
 
 
-class Window:
-    """What can be seen of an outermost loop between its pieces; see actions.Window.
-
-    Its token begins at ``home`` of the memory.
-    """
-
-    def __init__(self, cells: np.ndarray, memory: np.ndarray, home: int, facts: TapedFacts) -> None:
-        self.cells, self.memory, self.home, self.facts = cells, memory, home, facts
-
-    @property
-    def n_steps(self) -> int:
-        return int(self.cells[Control.COUNT])
-
-    def end_at(self, n_steps: int) -> None:
-        self.cells[Control.COUNT] = n_steps
-
-    def slot(self, number: int) -> list[memoryview]:
-        at = self.home + number * self.facts.carry_bytes
-        return [self.memory[at : at + self.facts.carry_bytes].data]
-
-    def live(self, reverse: bool) -> list[memoryview]:
-        return [self._part(*x) for x in (self.facts.totals if reverse else self.facts.given)]
-
-    def _part(self, at: int, nbytes: int, is_address: int) -> memoryview:
-        if not is_address:
-            return self.memory[at : at + nbytes].data
-        address = int(self.memory[at : at + WORD].view(np.int64)[0])
-        return memoryview((ctypes.c_char * nbytes).from_address(address)).cast("B")
-
-
 class Workspace:
     """The state of one run at a time: cells, action tables, memory, places of small arrays."""
 
@@ -139,6 +112,12 @@ class Workspace:
         self.memory = arena.aligned(self.nbytes) if self.nbytes < arena.LEAST else None
         if self.memory is not None:
             self.state[Cell.ARENA] = self.memory.ctypes.data
+        # nothing is to be done for a run beside putting numbers and addresses into cells
+        own = self.memory is not None and not (facts.calls_blas or facts.shares)
+        self.is_plain = own and all(feed.is_same for feed in runner.feeds.values())
+        self.gate: Gate | None = None
+        self.on_progress: Callable[[int], None] | None = None
+        self.hook = partial(Workspace._hook, proxy(self))  # outlives each call, but not this
         self.courses: dict[int, Course] = {}
         self.begun: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # see _begin
         self.rows = np.empty((max(1, sum(f.n_rows for f in runner.feeds.values())), 4), np.int64)
@@ -161,8 +140,22 @@ class Workspace:
         on_progress: Callable[[int], None] | None,
         n_threads: int,
     ) -> list[np.ndarray]:
+        if self.gate is not None:
+            if on_progress is None and not flags.is_watching():
+                results = [np.empty(shape, dtype) for shape, dtype in self.shapes]
+                self.fuel, self.since, self.on_progress = FIRST_FUEL, 0.0, None
+                status = self.gate(*inputs, *results)
+                if not status:
+                    return results
+                if status != OTHER:
+                    self._fail(status)
+            for cell, address in self.small:  # they held addresses of other arrays
+                self.cells[cell] = address
         if not self.runner.has_courses:
-            return self._run(inputs, on_progress, n_threads)
+            results = self._run(inputs, on_progress, n_threads)
+            if self.gate is None and self.is_plain:
+                self._open()
+            return results
         self.courses = {}
         with closing_courses(self.courses):
             return self._run(inputs, on_progress, n_threads)
@@ -181,15 +174,14 @@ class Workspace:
             else:
                 own[...] = x
         results = [self._room(cell, type) for cell, type in self.large]
-        hook = self._hook  # a bound method is made anew at each look; this one outlives the call
-        self.cells[_HOOK] = id(hook)
+        self.cells[_HOOK] = id(self.hook)
         facts = self.program.facts
         if facts.calls_blas:
             with blas.one_thread():
                 status = self._shared(n_threads) if facts.shares else self._call(1)
         else:
             status = self._shared(n_threads) if facts.shares else self._call(1)
-        del kept, hook
+        del kept
         if on_progress is not None:
             on_progress(int(self.state[Cell.STEPS]))
         if status:
@@ -200,6 +192,18 @@ class Workspace:
             return [copied() for copied in self.copies]
         given = iter(results)
         return [own.copy() if own is not None else next(given) for _, _, own in self.outputs]
+
+    def _open(self) -> None:
+        """Let later runs go through a gate."""
+        fixed = {_LOOP: -1, _STEPS: 0, _FUEL: FIRST_FUEL, _N_THREADS: 1, _HOOK: id(self.hook)}
+        begun = [(control.ctypes.data, values) for control, values in self.begun.values()]
+        entry = self.program.library.address("run")
+        found = opened(entry, self.address, fixed, begun, self.inputs, self.outputs)
+        if found is not None:
+            self.gate, self.table = found
+            small = [x for x in (*self.inputs, *self.outputs) if x[2] is not None]
+            self.small = [(cell, int(self.state[cell])) for cell, _, _ in small]
+            self.shapes = [(type.shape, type.numpy) for _, type, _ in self.outputs]
 
     def begin(
         self, on_progress: Callable[[int], None] | None, inputs: Sequence[np.ndarray]
@@ -320,7 +324,7 @@ class Workspace:
             self._refill(int(state[Cell.LOOP]))
         if state[Cell.FUEL] <= 0:
             now = perf_counter()
-            faster = PAUSE / max(now - self.since, 1e-6)
+            faster = PAUSE / max(now - self.since, 1e-6) if self.since else 1.0
             self.fuel = int(min(MOST_FUEL, max(1, self.fuel * min(faster, 8.0))))
             state[Cell.FUEL] = self.fuel
             self.since = now
