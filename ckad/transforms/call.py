@@ -26,7 +26,7 @@ from ckad.errors import (
     ScheduleError,
 )
 from ckad.loops.compiled import Compiled
-from ckad.loops.driver import Options, compile_tape, fits_still
+from ckad.loops.driver import Options, compile_tape, fits_still, run_once
 from ckad.loops.engines import chosen
 from ckad.loops.progress import run
 from ckad.passes import pipeline
@@ -190,7 +190,7 @@ class Call:
 
     def watched(self, product: Callable[..., Pipeline], *about: Positions) -> Stages:
         """What every pass does on the way from what was recorded to the product."""
-        passes = pipeline.recorded().then(product(*about, contract=self.contracts))
+        passes = pipeline.recorded(run_once).then(product(*about, contract=self.contracts))
         return passes.watch(self.recording.tape)
 
     def run(self, tape: Tape, extra: Sequence[Any] = (), pullback: bool = False) -> list[Any]:

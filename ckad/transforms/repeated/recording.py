@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from ckad import locks
 from ckad.collection import rare_collection
+from ckad.loops.driver import run_once
 from ckad.passes import pipeline
 from ckad.tape.tape import Tape
 from ckad.trace.memory.context import Most
@@ -54,7 +55,8 @@ def recorded(
             if anew and not decides:
                 moved.note_large(key, watched.guard)
         raw = recording.tape
-        tape = remember(tapes, (raw.identity, "recorded"), lambda: pipeline.recorded().run(raw))
+        passes = pipeline.recorded(run_once)
+        tape = remember(tapes, (raw.identity, "recorded"), lambda: passes.run(raw))
     guard = watched.guard if watched is not None and not anew else None
     if refusal is not None:
         refusal.__traceback__ = None  # it is kept, and the frames hold what was recorded

@@ -2,12 +2,26 @@
 
 from ckad.rules.routines.dense.functions import (
     compact,
+    elimination,
     exponential,
     indefinite,
     pade,
     polar,
+    rooted,
     roots,
+    substitution,
     sylvester,
 )
 
-__all__ = ["compact", "exponential", "indefinite", "pade", "polar", "roots", "sylvester"]
+__all__ = [
+    "compact",
+    "elimination",
+    "exponential",
+    "indefinite",
+    "pade",
+    "polar",
+    "rooted",
+    "roots",
+    "substitution",
+    "sylvester",
+]
