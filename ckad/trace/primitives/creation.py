@@ -180,18 +180,27 @@ def array(
         of_objects = dtype is not None and np.dtype(dtype).kind == "O"
         reject(is_traced and of_objects, "an array of lists of several lengths (keep the list)")
         plain = None if is_traced else np.array(object, dtype, ndmin=ndmin)
-        if plain is None or plain.dtype.kind not in "OUS":
+        if plain is None or not (plain.dtype.kind in "OUS" or _are_texts(object)):
             raise
-        return plain  # of None, of lists or of texts: no numbers of a program are in it
+        if plain.dtype.kind in "OUS":
+            return plain  # of None, of lists or of texts: no numbers of a program are in it
+        x = lift(plain)  # numbers as they stand in a file
     x = _copied(x, dtype, order) if copy is True else asarray(x, dtype, order)
     return x if x.ndim >= ndmin else expand_dims(x, tuple(range(ndmin - x.ndim)))
 
 
 def _texts(items: Any, dtype: Any = None) -> np.ndarray | None:
     """A plain array of texts; None for any other items."""
-    first = items[0] if items else None
+    first = items[0] if isinstance(items, (list, tuple)) and items else None
     found = np.array(items, dtype) if isinstance(first, (str, bytes)) else None
     return found if found is not None and found.dtype.kind in "US" else None
+
+
+def _are_texts(x: Any) -> bool:
+    """Whether all numbers in a list, or in lists of it, are written as texts."""
+    if isinstance(x, (list, tuple)):
+        return bool(x) and all(map(_are_texts, x))
+    return isinstance(x, (str, bytes))
 
 
 def _copied(x: Tracer, dtype: Any, order: str) -> Tracer:
@@ -204,7 +213,7 @@ def _copied(x: Tracer, dtype: Any, order: str) -> Tracer:
 def _array_or_texts(
     a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None
 ) -> Tracer | np.ndarray:
-    plain = _texts(a, dtype) if isinstance(a, (list, tuple)) else None
+    plain = _texts(a, dtype)
     return asarray(a, dtype, order, device=device, copy=copy) if plain is None else plain
 
 

@@ -87,8 +87,9 @@ for _function in (np.zeros, np.ones, np.empty, np.full):
 
 
 def _of_floats(start: Any, stop: Any, step: Any, dtype: Any) -> Tracer:
-    """As NumPy fills it: the first two numbers, then multiples of their distance."""
-    first, second = lift(start), np.add(start, step)
+    """As NumPy fills it, in its dtype: the first two numbers, then multiples of their distance."""
+    kind = dtype or np.float64
+    first, second = astype(lift(start), kind), astype(np.add(start, step), kind)
     count = known(astype(np.ceil(np.divide(np.subtract(stop, start), step)), np.int64))
     if count is None:
         raise ConcreteValueError.here(
@@ -96,8 +97,8 @@ def _of_floats(start: Any, stop: Any, step: Any, dtype: Any) -> Tracer:
             "on it. Pass Python numbers."
         )
     places = np.arange(max(int(count), 0))
-    found: Any = np.where(places == 1, second, first + places * np.subtract(second, first))
-    return astype(found, dtype or np.float64)
+    found = first + places.astype(kind) * np.subtract(second, first)
+    return astype(np.where(places == 1, second, found), kind)
 
 
 def _arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Part | Tracer:
