@@ -18,6 +18,7 @@ from ckad.tape.tape import Tape
 from ckad.tape.types import type_of
 from ckad.trace import dispatch, modules
 from ckad.trace.arrays import Deferred, made_whole, stopping
+from ckad.trace.course import Course, answers_alike
 from ckad.trace.memory.context import (
     ALL,
     Given,
@@ -139,6 +140,7 @@ class Recording:
     decides: Given
     as_made: bool  # whether it holds only for arguments as the enclosing trace has made them
     is_guarded: bool  # whether a handler of the program may meet what stops a run
+    course: Course | None  # whether it holds for other numbers than those of ``held``
 
     @cached_property
     def gives_leaf(self) -> bool:
@@ -218,7 +220,9 @@ def _recorded(
         try:
             out = _run(fun, args, kwargs)
             leaves, out_tree = trees.flatten(_made_whole(out))
-            leaves = [_of_call(computed(clear(x)), trace) for x in leaves]
+            leaves = [computed(clear(x)) for x in leaves]
+            checked = _checked(trace)
+            leaves = [_of_call(x, checked) for x in leaves]
             for leaf in leaves:
                 _check_result(fun, leaf)
             rows = [value(x) for x in leaves]
@@ -234,7 +238,7 @@ def _recorded(
         as_made = depends_on_arguments(trace)
         tape = trace.tape(rows)
         about = list(trace.captured), needed, decides, as_made, bool(trace.handlers)
-        return Recording(tape, out_tree, scalars, *about)
+        return Recording(tape, out_tree, scalars, *about, _course(trace, leaves))
 
 
 def _shown(arguments: Arguments) -> dict[int, int]:
@@ -254,17 +258,39 @@ def _is_plain(x: Any) -> bool:
     return not isinstance(x, Tracer) and np.size(x) <= MOST_ELEMENTS
 
 
-def _of_call(leaf: Any, trace: Trace) -> Any:
+def _checked(trace: Trace) -> dict[int, np.ndarray]:
+    """The rows, and their numbers, that are compared where the tape is run. Where a program is
+    recorded as it runs, a course is compared before."""
+    held = held_against(trace) if trace.asked else {}
+    if trace.parent is None and trace.decides >= Given.DECISIONS:
+        return {k: x for k, x in held.items() if k not in trace.given}
+    return held
+
+
+def _of_call(leaf: Any, numbers: Mapping[int, np.ndarray]) -> Any:
     """A result, which is that of a call for whose numbers the program was recorded."""
-    if not isinstance(leaf, Tracer) or not trace.asked:
+    if not isinstance(leaf, Tracer) or not numbers:
         return leaf
     differs: Any = False
-    for row, number in held_against(trace).items():
+    for row, number in numbers.items():
         found: Any = fresh(row)
         other = np.not_equal(found, number)
         if np.isnan(number).any():  # which equals nothing
             other = np.where(np.isnan(number), np.logical_not(np.isnan(found)), other)
         differs = np.logical_or(differs, np.any(other))
+    return _unless(differs, leaf)
+
+
+def _course(trace: Trace, leaves: Sequence[Any]) -> Course | None:
+    alike = answers_alike(trace)
+    if alike is None:
+        return None
+    differs = np.logical_not(fresh(alike))
+    rows = [value(_unless(differs, x)) if isinstance(x, Tracer) else value(x) for x in leaves]
+    return Course(trace.tape([alike]), trace.tape(rows))
+
+
+def _unless(differs: Any, leaf: Tracer) -> Any:
     if leaf.dtype == np.bool_:
         return np.not_equal(stopping(astype(leaf, np.int64), differs, "GIVEN"), 0)
     kept = stopping(leaf, differs, "GIVEN")
