@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ckad.errors import AliasError
+from ckad.trace.memory.context import Trace
 from ckad.trace.values.tracer import Tracer
 
 
@@ -41,11 +43,28 @@ def sharing(arrays: Sequence[Any]) -> set[int]:
     return found
 
 
-def meets(array: Any, outside: Sequence[np.ndarray]) -> bool:
-    """Whether an argument lies in the memory of one of the arrays that a function knows by name."""
+def written_into(trace: Trace, tracers: Sequence[Tracer]) -> list[int]:
+    """Which arguments were written into; an error if one of these is read by another name, too."""
+    found = [k for k, x in enumerate(tracers) if x.storage.writes]
+    if not trace.met.isdisjoint(found):
+        raise AliasError.here(
+            "the function writes into an argument that is, or shares memory with, an array that it "
+            "also reads from outside. Hand over a .copy(), or write into one."
+        )
+    return found
+
+
+def apart(arrays: Iterable[np.ndarray], others: Iterable[np.ndarray]) -> list[np.ndarray]:
+    """Those of some arrays that share memory with none of the others."""
+    every = [*others]
+    return [x for x in arrays if not meets(x, every)]
+
+
+def meets(array: Any, others: Sequence[np.ndarray]) -> bool:
+    """Whether an array, if it is one, lies in the memory of one of the others."""
     if not isinstance(array, np.ndarray):
         return False
-    return any(np.may_share_memory(array, other) for other in outside)
+    return any(np.may_share_memory(array, other) for other in others)
 
 
 def _are_parts(x: np.ndarray, y: np.ndarray) -> bool:

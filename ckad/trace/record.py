@@ -18,6 +18,7 @@ from ckad.tape.tape import Tape
 from ckad.tape.types import type_of
 from ckad.trace import dispatch, modules
 from ckad.trace.arrays import Deferred, made_whole, stopping
+from ckad.trace.course import Course, answers_alike
 from ckad.trace.memory.context import (
     ALL,
     Given,
@@ -32,7 +33,7 @@ from ckad.trace.memory.known import MOST_ELEMENTS, depends_on_arguments, held_ag
 from ckad.trace.memory.layout import layout, layout_of_part
 from ckad.trace.memory.opened import stack
 from ckad.trace.memory.storage import Storage
-from ckad.trace.overlap import meets, sharing
+from ckad.trace.overlap import apart, meets, sharing, written_into
 from ckad.trace.source import follow
 from ckad.trace.source.control.recalled.guesses import attempted
 from ckad.trace.source.names.bindings import clear
@@ -141,6 +142,7 @@ class Recording:
     decides: Given
     as_made: bool  # whether it holds only for arguments as the enclosing trace has made them
     is_guarded: bool  # whether a handler of the program may meet what stops a run
+    course: Course | None  # whether it holds for other numbers than those of ``held``
     written: list[int]  # the arrays among the arguments that it writes into,
     outside: list[np.ndarray]  # and those from outside in which these may not lie: it reads them
 
@@ -149,13 +151,15 @@ class Recording:
         """Whether the result is one leaf, and nothing around it."""
         return bool(self.out_tree.num_nodes == self.out_tree.num_leaves == 1)
 
+    def is_read_by_name(self, arguments: Arguments) -> bool:
+        """Whether it writes into one of these arguments that it also reads from outside."""
+        return any(meets(arguments.arrays[k], self.outside) for k in self.written)
+
     def holds_for(self, arguments: Arguments) -> bool:
         """Whether the function would be recorded alike for these arguments."""
-        if not self.held and not self.outside:
+        if not self.held:
             return True
         arrays = arguments.arrays
-        if any(meets(arrays[k], self.outside) for k in self.written):
-            return False
         return all(np.asarray(arrays[k]).tobytes() == x.tobytes() for k, x in self.held.items())
 
 
@@ -230,7 +234,9 @@ def _recorded(
         try:
             out = _run(fun, args, kwargs)
             leaves, out_tree = trees.flatten(_made_whole(out))
-            leaves = [_of_call(computed(clear(x)), trace) for x in leaves]
+            leaves = [computed(clear(x)) for x in leaves]
+            checked = _checked(trace)
+            leaves = [_of_call(x, checked) for x in leaves]
             for leaf in leaves:
                 _check_result(fun, leaf)
             rows = [value(x) for x in leaves]
@@ -246,15 +252,11 @@ def _recorded(
         as_made = depends_on_arguments(trace)
         tape = trace.tape(rows)
         about = list(trace.captured), needed, decides, as_made, bool(trace.handlers)
-        written = [k for k, x in enumerate(tracers) if x.storage.writes]
-        if not trace.met.isdisjoint(written):
-            raise AliasError.here(
-                "the function writes into an argument that is, or shares memory with, an array "
-                "that it also reads from outside. Hand over a .copy(), or write into one."
-            )
+        written = written_into(trace, tracers)
         known = [x for x, _ in watched.guard.arrays] if written and watched is not None else []
-        outside = [x for x in known if not any(meets(a, [x]) for a in trace.exposed.values())]
-        return Recording(tape, out_tree, scalars, *about, written, outside)
+        outside = apart(known, trace.exposed.values())
+        about = *about, _course(trace, leaves), written, outside
+        return Recording(tape, out_tree, scalars, *about)
 
 
 def _shown(arguments: Arguments) -> dict[int, int]:
@@ -274,17 +276,39 @@ def _is_plain(x: Any) -> bool:
     return not isinstance(x, Tracer) and np.size(x) <= MOST_ELEMENTS
 
 
-def _of_call(leaf: Any, trace: Trace) -> Any:
+def _checked(trace: Trace) -> dict[int, np.ndarray]:
+    """The rows, and their numbers, that are compared where the tape is run. Where a program is
+    recorded as it runs, a course is compared before."""
+    held = held_against(trace) if trace.asked else {}
+    if trace.parent is None and trace.decides >= Given.DECISIONS:
+        return {k: x for k, x in held.items() if k not in trace.given}
+    return held
+
+
+def _of_call(leaf: Any, numbers: Mapping[int, np.ndarray]) -> Any:
     """A result, which is that of a call for whose numbers the program was recorded."""
-    if not isinstance(leaf, Tracer) or not trace.asked:
+    if not isinstance(leaf, Tracer) or not numbers:
         return leaf
     differs: Any = False
-    for row, number in held_against(trace).items():
+    for row, number in numbers.items():
         found: Any = fresh(row)
         other = np.not_equal(found, number)
         if np.isnan(number).any():  # which equals nothing
             other = np.where(np.isnan(number), np.logical_not(np.isnan(found)), other)
         differs = np.logical_or(differs, np.any(other))
+    return _unless(differs, leaf)
+
+
+def _course(trace: Trace, leaves: Sequence[Any]) -> Course | None:
+    alike = answers_alike(trace)
+    if alike is None:
+        return None
+    differs = np.logical_not(fresh(alike))
+    rows = [value(_unless(differs, x)) if isinstance(x, Tracer) else value(x) for x in leaves]
+    return Course(trace.tape([alike]), trace.tape(rows))
+
+
+def _unless(differs: Any, leaf: Tracer) -> Any:
     if leaf.dtype == np.bool_:
         return np.not_equal(stopping(astype(leaf, np.int64), differs, "GIVEN"), 0)
     kept = stopping(leaf, differs, "GIVEN")

@@ -259,11 +259,29 @@ def for_all_numbers() -> Iterator[None]:
         _call.for_all = before
 
 
-def may_use(known: Recorded, arguments: Arguments) -> bool:
-    """Whether a recording holds for these numbers, and for others where these have to be all."""
+def usable(
+    known: Recorded, arguments: Arguments, leads_along: Callable[[Recorded], bool]
+) -> Recorded | None:
+    """A recording that holds for these numbers, and for others where these have to be all.
+
+    One of other numbers does where these lead along the same course.
+    """
     if _call.for_all and isinstance(known.refusal, TooMuch):
+        return None
+    if known.recording.is_read_by_name(arguments):
+        return None
+    if known.recording.holds_for(arguments):
+        return known
+    if known.recording.course is None or not _is_plain(arguments):
+        return None
+    return next(filter(partial(_is_same, leads_along), known.courses()), None)
+
+
+def _is_same(leads_along: Callable[[Recorded], bool], known: Recorded) -> bool:
+    try:
+        return known.recording.course is not None and leads_along(known)
+    except CkadError:  # what stops it is on another course, or will be met again
         return False
-    return known.recording.holds_for(arguments)
 
 
 def _stopped() -> Exception | None:
@@ -351,7 +369,8 @@ def reason(refusal: Exception | None) -> str:
     """Why a recording holds for the numbers of one call alone; empty if it does not."""
     if refusal is None:
         return ""
-    return f"it is recorded as it runs for other numbers ({str(refusal).partition(chr(10))[0]})"
+    first = str(refusal).partition("\n")[0]
+    return f"it is recorded as it runs for numbers that decide otherwise ({first})"
 
 
 def _is_plain(given: Arguments) -> bool:
@@ -368,7 +387,7 @@ def _warned(refusal: Exception) -> bool:
     try:
         warnings.warn_explicit(
             f"{refusal}\n{why} is recorded as it runs for the numbers of this call, and anew for "
-            f"others. Where that takes too long, {remedy}.",
+            f"others that decide otherwise. Where that takes too long, {remedy}.",
             AsRunWarning,
             place.file,
             place.line,
