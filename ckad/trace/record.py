@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import CoroutineType
@@ -189,7 +189,7 @@ def record(
 
     while True:
         try:
-            return once() if stack() else attempted(once)
+            return once() if stack() else attempted(once, _about(arguments, kwargs, decides, most))
         except WrittenOut as found:
             if stack() or found.node in written_out:  # it is for who records around this
                 raise
@@ -198,6 +198,25 @@ def record(
             if stack():
                 raise
             raise found.error from None
+
+
+def _about(arguments: Arguments, kwargs: Any, decides: Given, most: Most) -> Hashable:
+    """What says, beside its source, how a function is recorded; None where that has no hash."""
+    given, tree = trees.flatten(kwargs)
+    kinds = tuple(map(_kind, [*arguments.leaves, *given]))
+    about = arguments.treedef, tree, kinds, decides, most
+    try:
+        hash(about)
+    except TypeError:
+        return None
+    return about
+
+
+def _kind(leaf: Any) -> Hashable:
+    if isinstance(leaf, np.ndarray):
+        return leaf.dtype, leaf.shape
+    kind: type = type(leaf)
+    return (kind.__name__, leaf) if kind in (bool, int, str) else kind.__name__
 
 
 def _recorded(

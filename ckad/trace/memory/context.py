@@ -138,6 +138,8 @@ class Trace:
         # lists of arrays
         self.filling: list[Any] = parent.filling if parent else []
         self.turns: Counter[Any] = Counter()  # how often a loop was met here
+        # of which loops it is the body: their sources and turns; None for other bodies
+        self.path: tuple[Any, ...] | None = None if parent else ()
         # whether loops here are begun as in a recording before: those around them are, too
         self.recalls: bool = parent.recalls if parent else True
         # loop -> how many steps it makes, if that decides how many random numbers are drawn

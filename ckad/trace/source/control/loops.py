@@ -35,7 +35,7 @@ from ckad.trace.source.control.carried.findings import Again, Findings, Mistaken
 from ckad.trace.source.control.carried.kinds import COUNT, FLAG, End, number
 from ckad.trace.source.control.filled import note_number
 from ckad.trace.source.control.flow import Flow
-from ckad.trace.source.control.recalled import guesses
+from ckad.trace.source.control.recalled import failures, guesses
 from ckad.trace.source.draws.events import Loop, Stepped
 from ckad.trace.source.draws.noted import Uncounted, drawn
 from ckad.trace.source.memory import keyed
@@ -65,8 +65,7 @@ class StagedLoop:
         self.likely: list[Key] = []  # names that the loop carried when it was recorded last
         self.order: guesses.Order | None = None  # of what is recalled from another recording
         is_known = self.found.is_known(self.place, self.around)
-        first = self.around.recalls and not is_known
-        self.order = guesses.recall(self.place, frame, self.found, self.around, first)
+        self.order = guesses.recall(self.found.key, frame, self.found, self.around)
         self.known = self.order and self.order.guess  # as long as nothing else is found
         if self.order is not None:
             self.likely = list(self.found.carried)
@@ -79,13 +78,15 @@ class StagedLoop:
     # --- recording until nothing new is found --------------------------------------------------
 
     def run(self) -> Flow | None:
-        if error := self.around.written_out.get(self.steps.node):
+        written_out = self.around.written_out.get(self.steps.node)
+        if error := written_out or failures.recall(self.found.path):
             raise error
         try:
             flow = self._settled()
         except BaseException as error:
             self.found.housing.leave()
-            guesses.fail(self.place, error)
+            failures.note(self.found.path, error)
+            guesses.fail(self.found.key, error)
             raise
         self.around.filling += [self.steps.node] if self.found.fills_lists else []
         return flow
@@ -152,7 +153,8 @@ class StagedLoop:
         self._house_lists()
         first = self._first_guard()
         with open_trace(adopts=True) as trace, open_region() as inner:
-            trace.recalls, stop = self.order is not None, self.found.length
+            trace.recalls, trace.path = self.order is not None, self.found.path
+            stop = self.found.length
             trace.index_range = (0, stop) if stop < UNBOUNDED else None
             inner.steps = self._steps_of_draws(trace)
             self.found.mark(inner)
@@ -184,7 +186,8 @@ class StagedLoop:
         foreseen = self._foresee(body, first)
         if not self._has_space(body, foreseen):
             raise Again
-        guesses.remember(self.place, self.frame, body, self.known)
+        failures.forget(self.found.path)
+        guesses.remember(self.found.key, self.frame, body, self.known)
         self.order = None
         carry = self._initial(body, first)
         with drawn(self._draws(body, carry)):

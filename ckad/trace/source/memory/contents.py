@@ -16,20 +16,17 @@ from ckad.place import Source, user_place
 from ckad.trace.source.memory.rows.kinds import Kind, kind_of_all
 from ckad.trace.source.memory.rows.numbered import Rows, entries_of
 from ckad.trace.source.memory.rows.stacks import Stack
-from ckad.trace.source.names.frame import (
-    Apart,
+from ckad.trace.source.names.frame import Apart, Unclear, ledger, outermost_ledger
+from ckad.trace.source.names.instances import pair_all
+from ckad.trace.source.names.region import (
     Key,
     Region,
-    Unclear,
+    check_changeable,
     depth_of,
     enclosing,
-    ledger,
     made,
-    outermost_ledger,
     region,
 )
-from ckad.trace.source.names.instances import pair_all
-from ckad.trace.source.names.region import check_changeable
 from ckad.trace.source.outside.kinds import CONTAINERS, MAPPINGS, SEQUENCES
 from ckad.trace.source.values import holds_tracer
 
@@ -53,10 +50,9 @@ class Elsewhere:
     def _refuse(self, *_: Any) -> NoReturn:
         raise length_unknown(contents(self.owner))
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = (
-        _refuse
-    )
-    __neg__ = __abs__ = __pow__ = __lt__ = __gt__ = __le__ = __ge__ = __float__ = __int__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
+    __truediv__ = __rtruediv__ = __neg__ = __abs__ = __pow__ = __lt__ = _refuse
+    __gt__ = __le__ = __ge__ = __float__ = __int__ = _refuse
     __getitem__ = __iter__ = __len__ = __call__ = __bool__ = __deepcopy__ = __copy__ = _refuse
 
 
@@ -120,16 +116,19 @@ class Contents(Apart):
         self.appended: Source | None = None  # where a body has appended to it last
 
     def note_change(self, name: str) -> None:
-        inner, key, before = region(), (self, name), ledger().before
+        inner, key = region(), (self, name)
         self.has_changed = True
         for one in enclosing():
             if id(self.owner) in one.copies:
                 one.altered.add(id(self.owner))
+        self.meet(name)
+        if inner is not None and inner.depth > self.depth and key not in inner.changed:
+            inner.changed[key] = self.names[name]
+
+    def meet(self, name: str) -> None:
+        key, before = (self, name), ledger().before
         if key not in before and not holds_tracer(held := self.names[name]):
             before[key] = held  # it may be a global, where no tracer may stay
-        if inner is None or inner.depth <= self.depth or key in inner.changed:
-            return
-        inner.changed[key] = self.names[name]
 
     def note_read(self, name: str, hands_on: bool = False) -> None:
         key = self, name

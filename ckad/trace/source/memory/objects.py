@@ -38,6 +38,9 @@ class Attributes(Apart):
 
     def note_change(self, name: str) -> None:
         super().note_change(name)
+        self.meet(name)
+
+    def meet(self, name: str) -> None:
         opened = ledger()
         if id(self.owner) not in opened.made:
             opened.before.setdefault((self, name), self.names.get(name, MISSING))

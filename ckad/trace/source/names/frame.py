@@ -41,16 +41,8 @@ class Frame(Follows):
     #: Whether what straight code binds here stays, as it does in Python.
     LASTS: ClassVar[bool] = False
     __slots__ = (
-        "definition",
-        "depth",
-        "doing",
-        "function",
-        "line",
-        "loops",
-        "names",
-        "outer",
-        "sources",
-        "statement",
+        *("definition", "depth", "doing", "function", "line", "loops", "names", "outer"),
+        *("sources", "statement"),
     )
 
     def __init__(
@@ -184,6 +176,9 @@ class Frame(Follows):
         if inner is not None and inner.depth > self.depth:
             inner.changed.setdefault((self, name), self.names.get(name, MISSING))
 
+    def meet(self, name: str) -> None:
+        """Note what a name is bound to, which is about to be bound anew."""
+
     def restore(self, name: str, value: Any) -> None:
         if value is MISSING:
             self.names.pop(name, None)
@@ -233,6 +228,15 @@ class Outside(Apart):
         super().__init__()
         self.names: Bindings = Bindings(owner, cell)
 
+    def meet(self, name: str) -> None:
+        if watched := watch():
+            self.names.watched(watched, name)
+        before = self.names.given(name, MISSING)
+        if name not in self.names and before is not MISSING:
+            self.names.meet(name, before)
+        for opened in _opened.ledgers:
+            opened.before.setdefault((self, name), before)
+
     def note_bound(self, name: str) -> None:
         """Note that a name is about to be bound by straight code."""
         if region() is None and len(_opened.ledgers) == 1 and (watched := watch()):
@@ -244,14 +248,9 @@ class Outside(Apart):
         super().restore(name, value)
 
     def note_change(self, name: str) -> None:
-        if watched := watch():
-            self.names.watched(watched, name)
-        before = self.names.given(name, MISSING)
-        if name not in self.names and before is not MISSING:
-            self.names.meet(name, before)
+        self.meet(name)
         super().note_change(name)
         for opened in _opened.ledgers:
-            opened.before.setdefault((self, name), before)
             if region() is not opened.around:
                 opened.recorded.add((self, name))
 

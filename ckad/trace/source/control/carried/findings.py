@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from ckad.errors import CarryError
+from ckad.errors import CarryError, CkadError
 from ckad.tape.control import COUNTED, UNBOUNDED, UNGUARDED, WHILE
 from ckad.trace.memory.context import Trace, WrittenOut
 from ckad.trace.memory.storage import Storage
@@ -80,6 +80,7 @@ class Findings:
         self.signals = False  # whether a signal is carried: how the loop ended
         # under which it is remembered: its source and the how-manieth of it this is, then any
         self.places: tuple[Any, ...] = ()
+        self.path: tuple[Any, ...] | None = None  # the first of these, behind loops around it
 
     def carry(self, key: Key, carried: Carried, around: Trace, ends: Sequence[Any] = ()) -> None:
         """Let a name go from step to step; ``ends`` are its leaves after one."""
@@ -99,9 +100,13 @@ class Findings:
         except CarryError as error:
             if is_asked or isinstance(key[0], Contents):
                 raise
-            node, can_be = self.steps.node, self.may_be_written_out
-            self.unclear[key] = Unclear(WrittenOut(node, error) if can_be else error)
+            self.leave(key, error)
             return None
+
+    def leave(self, key: Key, error: CkadError) -> None:
+        """A name is of another kind after a step, which is an error where it is read."""
+        node, can_be = self.steps.node, self.may_be_written_out
+        self.unclear[key] = Unclear(WrittenOut(node, error) if can_be else error)
 
     def forget(self, key: Key) -> None:
         """A name is not carried any more."""
@@ -121,7 +126,7 @@ class Findings:
     def anew(self) -> Findings:
         """Nothing is known."""
         found = Findings(self.steps)
-        found.places = self.places
+        found.places, found.path = self.places, self.path
         return found
 
     def is_known(self, place: Any, around: Trace) -> bool:
@@ -129,7 +134,13 @@ class Findings:
         turn = around.turns[place]
         around.turns[place] += 1
         self.places = ((place, turn), place)
+        self.path = None if around.path is None else (*around.path, (place, turn))
         return place in around.known_carries
+
+    @property
+    def key(self) -> Any:
+        """Under which it is remembered from one recording to the next."""
+        return self.path or self.places[0]
 
     def remember(self, frame: Frame, around: Trace) -> None:
         """A nest is recorded again and again, each time a loop around finds something new."""

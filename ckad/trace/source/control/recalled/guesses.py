@@ -10,45 +10,34 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
-from ckad import trees
 from ckad.errors import CkadError
-from ckad.tape.control import WHILE
-from ckad.tape.types import DType, Type
-from ckad.trace.memory.context import Trace, current
+from ckad.tape.control import UNGUARDED, WHILE
+from ckad.trace.memory.context import Trace, WrittenOut, current
 from ckad.trace.memory.layout import Layout, layout
 from ckad.trace.source.control.body import Body
 from ckad.trace.source.control.carried.findings import Findings
 from ckad.trace.source.control.carried.kinds import Carried
 from ckad.trace.source.control.flow import Flow
-from ckad.trace.source.control.recalled import buffers, sight
-from ckad.trace.source.control.recalled.buffers import Buffers
+from ckad.trace.source.control.recalled import buffers, failures, sight
+from ckad.trace.source.control.recalled.buffers import Buffers, Lengthened
 from ckad.trace.source.control.recalled.sight import NamePath, Root
+from ckad.trace.source.control.recalled.starts import Form, Start, fitting, form_of, start_of
 from ckad.trace.source.control.recalled.widened import are_floats
 from ckad.trace.source.memory.contents import Contents
 from ckad.trace.source.memory.objects import Attributes
 from ckad.trace.source.memory.sharing import obstacle, outside_of
 from ckad.trace.source.names.frame import MISSING, Frame, Key
-from ckad.trace.source.values import Slot, flatten, slot_of
-from ckad.trace.values.tracer import Tracer
+from ckad.trace.source.outside.kinds import CONTAINERS
+from ckad.trace.source.values import slot_of
 
 K = TypeVar("K")
 V = TypeVar("V")
 T = TypeVar("T")
 #: Loops that are remembered.
 KEPT = 2048
-FLOAT = Type(DType.F64, ())
-
-
-class Start(NamedTuple):
-    """The kind of a leaf that a loop carries, and what it was at first."""
-
-    slot: Slot | None
-    first: object
-    widened: bool = False  # an integer that becomes a float
 
 
 class Met(NamedTuple):
@@ -67,7 +56,7 @@ class Guess(NamedTuple):
     Of what starts as another type, and of memory that no name shows, only the order is known.
     """
 
-    carried: tuple[tuple[NamePath, str, trees.Treedef | None, tuple[Start, ...] | None], ...]
+    carried: tuple[tuple[NamePath, str, Form | None, tuple[Start, ...] | None], ...]
     written: tuple[Root | None, ...]
     lists: tuple[NamePath, ...]
     signals: bool
@@ -75,6 +64,8 @@ class Guess(NamedTuple):
     whole: tuple[NamePath, ...]
     buffers: tuple[tuple[NamePath, Buffers], ...]
     needs_more: bool  # whether there were other buffers
+    unclear: tuple[tuple[NamePath, str, CkadError], ...]  # names of which no value is known
+    draws: int  # for how many steps random numbers are drawn; 0 if that is known or there are none
 
 
 class Order(NamedTuple):
@@ -82,15 +73,15 @@ class Order(NamedTuple):
 
     carried: list[Key]
     written: list[int | None]
-    buffers: list[tuple[Any, Buffers]]  # lists and what is recalled of their buffers
+    buffers: list[tuple[Any, Buffers]]  # what is kept in buffers, what is recalled of these
     needs_more: bool  # whether other buffers have to be found
-    widened: dict[Key, list[int]]  # names, and which of their leaves are integers at first
+    widened: dict[Key, list[int]]  # names, and which of their leaves are no floats at first
     guess: Guess
 
     def enter(self, found: Findings, around: Trace) -> None:
         """Carry what is in buffers, which are built."""
         for owner, known in self.buffers:
-            buffers.carry(found, owner, known, around)
+            known.carry(found, owner, around)
         if self.buffers:
             self.restore(found)
 
@@ -131,15 +122,18 @@ def clear() -> None:
     """Forget all loops."""
     _guesses.clear()
     _refused.clear()
+    failures.clear()
 
 
-def attempted(record: Callable[[], T]) -> T:
-    """What ``record`` gives; an error is one only if it comes without guesses too."""
+def attempted(record: Callable[[], T], about: Hashable = None) -> T:
+    """What ``record`` gives; an error is one only if it comes without guesses too. What recordings
+    are ``about`` says in which of them the same loops fail."""
     _attempt.allowed, _attempt.used = True, False
     try:
-        return record()
+        with failures.recalled(about):
+            return record()
     except CkadError as error:
-        if not _attempt.used or str(error) in _refused:
+        if not (_attempt.used or failures.are_used()) or str(error) in _refused:
             raise
     _attempt.allowed = False
     try:
@@ -189,10 +183,18 @@ def holds(body: Body, order: Order) -> bool:
     """Whether all that was recalled of a loop would have been found."""
     if not is_least(body) or (order.buffers and not buffers.are_used(body)):
         return False
+    return _are_floats(body, order.widened)
+
+
+def _are_floats(body: Body, widened: Mapping[Key, Sequence[int]]) -> bool:
+    """Whether leaves that are carried as floats, and are none at first, have to be that."""
     ends: dict[int, int] = {}
-    for key, leaves in order.widened.items():
-        first, entered = body.ends[key].first, [s is not None for s in body.loop.carried[key].slots]
+    for key, leaves in widened.items():
+        carried, found = body.loop.carried[key], body.bound[key].leaves
+        first, entered = body.ends[key].first, [s is not None for s in carried.slots]
         for k in leaves:
+            if carried.leaves[k] is MISSING and slot_of(found[k]) != carried.slots[k]:
+                return False
             at = sum(entered[:k])
             ends[body.inputs[key][at].storage.row] = body.outputs[first + at]
     return are_floats(body.trace.builder, ends)
@@ -200,10 +202,12 @@ def holds(body: Body, order: Order) -> bool:
 
 def is_least(body: Body) -> bool:
     """Whether a loop carries, appends to and ends on nothing that its step does not need."""
-    if body.loop.signals and not body.kinds & {Flow.BREAK, Flow.RETURN, Flow.RAISE}:
+    if body.loop.signals and not body.kinds - {Flow.NEXT, Flow.CONTINUE}:
         return False
     read = {row for x in body.trace.builder.rows for row in x.operands}
     for key, entered in body.inputs.items():
+        if isinstance(key[0], Contents):
+            continue  # whose items are carried wherever a step changes them
         first = body.ends[key].first
         own = range(first, first + len(entered))
         read_elsewhere = {row for k, row in enumerate(body.outputs) if k not in own}
@@ -223,22 +227,30 @@ def _described(frame: Frame, body: Body) -> Guess | None:
         for name, value in names.items() if is_memory_met else ():
             for k, root in enumerate(sight.memory_of(value)):
                 roots.setdefault(id(root), (path, name, k))
+        is_from_around = is_memory_met and id(owner) not in found.housing.houses
+        for k, root in enumerate(sight.rows_of(owner)) if is_from_around else ():
+            roots.setdefault(id(root), (path, sight.ROWS, k))
     if not found.lists.keys() <= paths.keys():
         return None
     carried = []
+    frames = sight.frames_of(frame)
+    in_buffers = {house.key for house in found.housing.houses.values()}
     for (owner, name), kept in found.carried.items():
-        place = paths.get(id(owner.owner if isinstance(owner, (Attributes, Contents)) else owner))
+        shown = _shown(owner)
+        place = paths.get(id(shown)) or sight.path_to(shown, frames)
         if place is None:
             return None
-        starts = [_start(*leaf) for leaf in zip(kept.slots, kept.leaves, strict=True)]
+        starts = [start_of(*leaf) for leaf in zip(kept.slots, kept.leaves, strict=True)]
         known = tuple(x for x in starts if x is not None)
         is_known = len(known) == len(starts) and owner.names.get(name, MISSING) is not MISSING
-        is_known = is_known and id(getattr(owner, "owner", None)) not in found.housing.houses
-        carried.append((place, name, *((kept.tree, known) if is_known else (None, None))))
+        is_known = is_known and (owner, name) not in in_buffers
+        nothing = [k for k, x in enumerate(kept.leaves) if x is MISSING]
+        is_known = is_known and (not nothing or _are_floats(body, {(owner, name): nothing}))
+        carried.append((place, name, *((form_of(kept), known) if is_known else (None, None))))
     written = tuple(map(roots.get, found.written))
     lists = tuple(paths[key] for key in found.lists)
     housed = buffers.described(body)
-    if not (found.whole.keys() <= paths.keys() and all(id(x) in paths for x, _ in housed)):
+    if not (found.whole.keys() <= paths.keys() and all(id(_shown(x)) in paths for x, _ in housed)):
         housed = []
     return Guess(
         tuple(carried),
@@ -247,9 +259,25 @@ def _described(frame: Frame, body: Body) -> Guess | None:
         bool(found.signals),
         tuple(_met(found, roots)),
         tuple(paths[key] for key in found.whole) if housed else (),
-        tuple((paths[id(x)], known) for x, known in housed),
+        tuple((paths[id(_shown(x))], known) for x, known in housed),
         bool(found.housing.houses) and not housed,
+        tuple((path, name, copy(error)) for path, name, error in _unclear(found, paths)),
+        body.region.steps if body.region.draws and found.guard != UNGUARDED else 0,
     )
+
+
+def _unclear(
+    found: Findings, paths: Mapping[int, NamePath]
+) -> Iterator[tuple[NamePath, str, CkadError]]:
+    for (owner, name), unclear in found.unclear.items():
+        error = unclear.error.error if isinstance(unclear.error, WrittenOut) else unclear.error
+        if id(_shown(owner)) in paths and isinstance(error, CkadError):
+            yield paths[id(_shown(owner))], name, error
+
+
+def _shown(owner: Any) -> Any:
+    """What has a name: a frame, or the object or container whose names a frame holds."""
+    return owner.owner if isinstance(owner, (Attributes, Contents)) else owner
 
 
 def _met(found: Findings, known: Mapping[int, Root]) -> Iterator[Met]:
@@ -271,52 +299,35 @@ def _lies(x: Any) -> tuple[Layout, str | None]:
     return layout(x), obstacle(x)
 
 
-def _start(slot: Slot | None, leaf: Any) -> Start | None:
-    """None for what becomes an array of another type: the next time it need not."""
-    own = slot_of(leaf)
-    if slot is None:
-        return Start(None, type(leaf))
-    if type(leaf) is int and slot.type == FLOAT:
-        return Start(slot, _first(leaf), widened=True)
-    if own is None or slot.type != own.type:
-        return None
-    return Start(slot._replace(type=own.type.with_shape(())), _first(leaf))
-
-
-def _first(leaf: Any) -> object:
-    if np.ndim(leaf) or isinstance(leaf, (Tracer, float)):
-        return type(leaf), np.ndim(leaf)
-    return type(leaf), leaf
-
-
 # --- before it is recorded again -----------------------------------------------------------------
 
 
-def recall(
-    place: Hashable, frame: Frame, found: Findings, around: Trace, is_first: bool
-) -> Order | None:
+def recall(place: Hashable, frame: Frame, found: Findings, around: Trace) -> Order | None:
     """Let a loop begin with what it was found to do; None if nothing is known of it.
 
-    The first time in a recording that is what was found in the one before it, else what was
-    found of the same source in this one: when a loop around it was recorded, or at another call.
+    That is what was found in the recording before this one, if loops around it begin so too, else
+    what was found of the same source in this one: when a loop around it was recorded, or at
+    another call.
     """
     if not _attempt.allowed:
         return None
-    guess = (_guesses.get(place) if is_first else None) or around.known_loops.get(found.steps.node)
+    first = _guesses.get(place) if around.recalls else None
+    guess = first or around.known_loops.get(found.steps.node)
     if guess is None:
         return None
     frames = sight.frames_of(frame)
     carried: dict[Key, Carried | None] = {}
     widened: dict[Key, list[int]] = {}
-    for path, name, tree, starts in guess.carried:
+    for path, name, form, starts in guess.carried:
         owner = sight.frame_of(sight.found_at(frames, path), name)
         if owner is None:
             return None
+        owner.meet(name)
         first = owner.names.get(name, MISSING)
-        if tree is None or starts is None:
+        if form is None or starts is None:
             carried[owner, name] = None
             continue
-        kept = carried[owner, name] = _fitting(first, tree, starts, around)
+        kept = carried[owner, name] = fitting(first, form, starts, around)
         if kept is None:
             return None
         if leaves := [k for k, start in enumerate(starts) if start.widened]:
@@ -329,10 +340,10 @@ def recall(
     if any(type(x) is not list for x in lists):
         return None
     whole = [sight.found_at(frames, path) for path in guess.whole]
-    housed = [(sight.found_at(frames, path), known) for path, known in guess.buffers]
-    if not all(type(x) in (list, deque) for x in (*whole, *(owner for owner, _ in housed))):
+    housed = [(_housed(frames, path, known), known) for path, known in guess.buffers]
+    if not all(type(x) in (list, deque) for x in whole) or any(x is None for x, _ in housed):
         return None
-    if not all(buffers.keep(found, owner, known) for owner, known in housed):
+    if not all(known.keep(found, owner) for owner, known in housed):
         found.housing.houses.clear()
         return None
     for key, kept in carried.items():
@@ -342,11 +353,25 @@ def recall(
     found.written.update((id(x), x) for x in written if x is not None)
     found.lists.update((id(x), x) for x in lists)
     found.whole.update((id(x), x) for x in whole)
+    for path, name, error in guess.unclear:
+        within = sight.frame_of(sight.found_at(frames, path), name)
+        if within is not None:
+            found.leave((within, name), copy(error))
+    if guess.draws:
+        around.steps_of_draws.setdefault(found.places[-1], guess.draws)
     if guess.signals:
         found.signals, found.guard = True, WHILE
     _attempt.used = True
     places = [None if x is None else id(x) for x in written]
     return Order(list(carried), places, housed, guess.needs_more, widened, guess)
+
+
+def _housed(frames: list[Frame], path: NamePath, known: Buffers) -> Any:
+    """What was kept in buffers: a container, or the frame of which a name is bound to an array."""
+    owner = sight.found_at(frames, path)
+    if isinstance(known, Lengthened):
+        return sight.frame_of(owner, known.name)
+    return owner if type(owner) in CONTAINERS else None
 
 
 def _meet(found: Findings, keys: list[Key], met: Sequence[Met], frames: list[Frame]) -> None:
@@ -361,40 +386,3 @@ def _meet(found: Findings, keys: list[Key], met: Sequence[Met], frames: list[Fra
         for root in (sight.memory_at(frames, *path) for path in roots):
             if root is not None and current().is_inside(root.trace):
                 origin.roots[id(root)] = root
-
-
-def _fitting(
-    first: Any, tree: trees.Treedef, starts: tuple[Start, ...], around: Trace
-) -> Carried | None:
-    """What a name is carried as, if it starts with what it started with."""
-    if first is MISSING:
-        return None
-    leaves, found = flatten(first)
-    if found != tree:
-        return None
-    slots: list[Slot | None] = []
-    for (slot, start, is_widened), leaf in zip(starts, leaves, strict=True):
-        own = slot_of(leaf)
-        if slot is None or own is None:
-            if slot is not None or start is not type(leaf):
-                return None
-            slots.append(None)
-            continue
-        if start != _first(leaf) or not (is_widened or slot.type.dtype == own.type.dtype):
-            return None
-        if slot.weak != own.weak and _has_single(around):
-            return None
-        slots.append(slot if is_widened else slot._replace(type=own.type))
-    return Carried(tree, slots, leaves)
-
-
-def _has_single(trace: Trace | None) -> bool:
-    """Whether there is float32, of which Python's numbers and NumPy's make different types."""
-    while trace is not None:
-        b = trace.builder
-        if any(b.type(row).dtype == DType.F32 for row in b.inputs):
-            return True
-        if any(x.dtype == np.float32 for x in b.constants):
-            return True
-        trace = trace.parent
-    return False
