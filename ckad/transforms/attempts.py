@@ -36,10 +36,11 @@ from ckad.errors import (
     UnsolvedError,
 )
 from ckad.place import user_place
+from ckad.trace.arguments import Arguments
 from ckad.trace.memory import assumed
 from ckad.trace.memory.context import ALL, Most, TooLong, TooMuch
 from ckad.trace.memory.opened import is_tracing
-from ckad.trace.record import Arguments, Given
+from ckad.trace.record import Given
 from ckad.trace.source.control.notes import is_noting
 from ckad.trace.source.outside import changes
 from ckad.trace.values.tracer import Tracer
@@ -268,7 +269,7 @@ def usable(
     """
     if _call.for_all and isinstance(known.refusal, TooMuch):
         return None
-    if known.recording.is_read_by_name(arguments):
+    if known.recording.outside and known.recording.is_read_by_name(arguments):
         return None
     if known.recording.holds_for(arguments):
         return known

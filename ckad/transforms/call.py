@@ -36,7 +36,8 @@ from ckad.tape.ops import Op
 from ckad.tape.reasons import Reason, reason_of
 from ckad.tape.routines import routine_of
 from ckad.tape.tape import Tape
-from ckad.trace.record import Arguments, Recording, inline, named, take_apart
+from ckad.trace.arguments import Arguments, take_apart
+from ckad.trace.record import Recording, inline, named
 from ckad.trace.source.control.checks import count_check
 from ckad.trace.source.libraries import python_function
 from ckad.trace.values.apply import astype

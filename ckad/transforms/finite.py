@@ -14,7 +14,7 @@ from ckad.loops.watch import is_finite
 from ckad.passes.activity import dependent
 from ckad.passes.liveness import needed
 from ckad.tape.tape import Tape
-from ckad.trace.record import Arguments
+from ckad.trace.arguments import Arguments
 
 
 def explained(

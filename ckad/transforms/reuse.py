@@ -21,10 +21,11 @@ import numpy as np
 
 from ckad import locks, trees
 from ckad.tape.tape import Tape
+from ckad.trace.arguments import Arguments
 from ckad.trace.memory.context import ALL, Most
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.overlap import sharing
-from ckad.trace.record import Arguments, Recording
+from ckad.trace.record import Recording
 from ckad.trace.source.control.notes import is_noting
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.outside.guard import Guard

@@ -33,8 +33,8 @@ from ckad.passes.vectorise import rows as vectorised_rows
 from ckad.rules import RULES
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
+from ckad.trace.arguments import Arguments
 from ckad.trace.memory import storage, views
-from ckad.trace.record import Arguments
 
 
 class Fault(NamedTuple):

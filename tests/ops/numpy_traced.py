@@ -12,8 +12,9 @@ import pytest
 from ckad import trees
 from ckad.errors import DtypeError, TraceError
 from ckad.rules.evaluate import evaluate
+from ckad.trace.arguments import take_apart
 from ckad.trace.memory.layout import contiguity
-from ckad.trace.record import record, take_apart
+from ckad.trace.record import record
 from ckad.trace.values.tracer import Tracer
 
 #: relative and absolute: sums in another order; float32 results in units of their own precision

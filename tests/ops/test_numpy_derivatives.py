@@ -15,7 +15,8 @@ import pytest
 from ckad import trees
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
-from ckad.trace.record import record, take_apart
+from ckad.trace.arguments import take_apart
+from ckad.trace.record import record
 
 from .case import Case
 from .checks import ENGINES, Program, check_jvp, check_second_order, check_vjp, run_joined

@@ -16,7 +16,8 @@ from ckad.passes.tangent import tangent
 from ckad.passes.untape import untape
 from ckad.tape.builder import Builder
 from ckad.tape.tape import Tape
-from ckad.trace.record import record, take_apart
+from ckad.trace.arguments import take_apart
+from ckad.trace.record import record
 
 from .checks import ENGINES
 from .special_arrays import ANGLES_AND_POWERS, LENGTHS_OF_VECTORS, PRODUCTS_AND_MATRICES

@@ -7,7 +7,8 @@ from typing import Any
 
 from ckad.passes.simplify import simplify
 from ckad.tape.tape import Tape
-from ckad.trace.record import record, take_apart
+from ckad.trace.arguments import take_apart
+from ckad.trace.record import record
 
 
 def recorded(program: Callable[..., Any], inputs: Sequence[Any]) -> Tape:

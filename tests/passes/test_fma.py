@@ -28,7 +28,8 @@ from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 from ckad.tape.types import parse_type, type_of
 from ckad.tape.verify import verify
-from ckad.trace.record import record, take_apart
+from ckad.trace.arguments import take_apart
+from ckad.trace.record import record
 
 from ..loop_programs import REACTION, Program
 

@@ -11,7 +11,8 @@ from ckad.passes.pipeline import adjoint_of_tape
 from ckad.passes.simplify import simplify
 from ckad.tape.ops import Op
 from ckad.tape.verify import verify
-from ckad.trace.record import record, take_apart
+from ckad.trace.arguments import take_apart
+from ckad.trace.record import record
 
 X = np.linspace(0.5, 1.5, 80)
 

@@ -13,8 +13,9 @@ from ckad.passes.fold import fold
 from ckad.passes.pipeline import adjoint_of_tape
 from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent
+from ckad.trace.arguments import take_apart
 from ckad.trace.bodies.loops import fori_loop, scan
-from ckad.trace.record import record, take_apart
+from ckad.trace.record import record
 
 adjoint = adjoint_of_tape().run
 

@@ -15,7 +15,7 @@ from ckad.place import at_place
 from ckad.rules.routines.memory import run as run_compiled
 from ckad.tape.routines import Compiled
 from ckad.tape.types import Type
-from ckad.trace.record import Arguments
+from ckad.trace.arguments import Arguments
 from ckad.trace.values.apply import tape_dtype
 from ckad.transforms.primitives.declaration import C_TYPES, Declaration, Parameter, parse
 from ckad.transforms.primitives.forms import (

@@ -8,7 +8,8 @@ from typing import Any
 from ckad import trees
 from ckad.passes import dependence, pipeline
 from ckad.tape.tape import Tape
-from ckad.trace.record import inline, record, take_apart
+from ckad.trace.arguments import take_apart
+from ckad.trace.record import inline, record
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
 
 

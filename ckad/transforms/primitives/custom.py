@@ -14,10 +14,11 @@ from typing import Any
 from ckad import locks, trees
 from ckad.errors import DifferentiationError, TraceError
 from ckad.tape.routines import first_type, mark
+from ckad.trace.arguments import Arguments
 from ckad.trace.dispatch import Traced
 from ckad.trace.memory.context import Trace, current, mark_place, open_trace
 from ckad.trace.memory.opened import is_tracing
-from ckad.trace.record import Arguments, inline
+from ckad.trace.record import inline
 from ckad.trace.source import follow
 from ckad.trace.source.outside.purity import pure
 from ckad.trace.source.outside.watch import watch

@@ -12,8 +12,8 @@ from ckad import trees
 from ckad.errors import CkadError, TracedShapeError, TraceError
 from ckad.tape.builder import Builder
 from ckad.tape.types import DType, Type, type_of
+from ckad.trace.arguments import Arguments, take_apart
 from ckad.trace.dispatch import Traced
-from ckad.trace.record import Arguments, take_apart
 from ckad.trace.values.apply import tape_dtype
 from ckad.trace.values.tracer import Tracer
 

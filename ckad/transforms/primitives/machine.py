@@ -21,7 +21,7 @@ from ckad.errors import CkadError, RaisedError, TraceError
 from ckad.rules.routines.memory import HEAD, SIGNATURE, doubles, integers
 from ckad.tape.routines import Compiled, Failure
 from ckad.tape.types import NUMPY_DTYPES, DType
-from ckad.trace.record import Arguments
+from ckad.trace.arguments import Arguments
 from ckad.trace.values.apply import tape_dtype
 from ckad.transforms.primitives.declaration import C_TYPES, Declaration, Parameter
 from ckad.transforms.primitives.forms import Leaf, Results

@@ -10,9 +10,9 @@ from ckad import locks, trees
 from ckad.errors import TapeError
 from ckad.tape.routines import Routine, define
 from ckad.tape.types import Type
+from ckad.trace.arguments import Arguments
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.opened import is_tracing
-from ckad.trace.record import Arguments
 from ckad.trace.source import follow
 from ckad.trace.source.outside.purity import pure
 from ckad.trace.source.outside.watch import watch

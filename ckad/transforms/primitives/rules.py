@@ -23,9 +23,10 @@ from ckad.rules.registry import Contribution, Tangents
 from ckad.tape.builder import Builder
 from ckad.tape.tape import Tape
 from ckad.tape.types import Type
+from ckad.trace.arguments import Arguments
 from ckad.trace.memory.context import Trace, current, open_trace
 from ckad.trace.memory.storage import Storage
-from ckad.trace.record import Arguments, note_given
+from ckad.trace.record import note_given
 from ckad.trace.source.outside.guard import Guard
 from ckad.trace.source.outside.watch import watching
 from ckad.trace.values.apply import astype

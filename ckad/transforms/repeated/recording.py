@@ -12,8 +12,9 @@ from ckad.collection import rare_collection
 from ckad.loops.driver import run_once
 from ckad.passes import pipeline
 from ckad.tape.tape import Tape
+from ckad.trace.arguments import Arguments, take_apart
 from ckad.trace.memory.context import Most
-from ckad.trace.record import Arguments, Given, record, take_apart
+from ckad.trace.record import Given, record
 from ckad.trace.source.outside.assigned import depend_on_left
 from ckad.trace.source.outside.watch import watching
 from ckad.transforms import attempts, reuse

@@ -1,0 +1,94 @@
+"""A call's arguments, taken apart: what is traced, and what stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ckad import trees
+from ckad.trace.source.outside.moved import Place
+from ckad.trace.values.tracer import Tracer, concrete
+
+
+class Arguments(NamedTuple):
+    """A call's arguments, taken apart: the array leaves are traced, the others stay as they are."""
+
+    leaves: list[Any]
+    treedef: trees.Treedef
+    traced: list[int]  # positions of the array leaves
+    spans: list[range]  # leaf positions of each argument
+    own_trees: list[trees.Treedef]  # structure of each argument
+    flat: bool  # whether every argument is one leaf
+    places: tuple[Place, ...] = ()  # from where the last of them are, which the function reads
+
+    @property
+    def arrays(self) -> list[Any]:
+        """The array leaves: plain arrays, or tracers of an enclosing transformation."""
+        return [self.leaves[k] for k in self.traced]
+
+    def like(self, args: Sequence[Any]) -> Arguments:
+        """``args`` taken apart, which have the structure of these and leaves of the same kinds."""
+        leaves = [*args] if self.flat else trees.flatten(tuple(args))[0]
+        return Arguments._make((leaves, *self[1:]))
+
+    def rebuild(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        leaves = list(self.leaves)
+        for k, array in zip(self.traced, arrays, strict=True):
+            leaves[k] = array
+        args: tuple[Any, ...] = trees.unflatten(self.treedef, leaves)
+        return args
+
+    def pinned(self) -> Arguments:
+        """The same with plain arrays of integers and bools as they are, not traced."""
+        leaves, traced = list(self.leaves), []
+        for k in self.traced:
+            x = leaves[k]
+            if isinstance(x, np.ndarray) and x.dtype.kind in "iub":
+                leaves[k] = x.copy()
+            else:
+                traced.append(k)
+        return self._replace(leaves=leaves, traced=traced)
+
+    def parts(self) -> list[int]:
+        """Which of the array leaves are the real or imaginary part of a complex one."""
+        imaginary = trees.imaginary(self.treedef)
+        both = {k - real for k, found in enumerate(imaginary) if found for real in (0, 1)}
+        return [k for k, leaf in enumerate(self.traced) if leaf in both]
+
+    def inputs_of(self, argument: int) -> list[int]:
+        """Which tape inputs the leaves of one argument are; -1 for a leaf that is not traced."""
+        position = {leaf: k for k, leaf in enumerate(self.traced)}
+        return [position.get(leaf, -1) for leaf in self.spans[argument]]
+
+
+def take_apart(args: Sequence[Any]) -> Arguments:
+    """Split arguments into leaves: arrays and floats are traced; ints, strings, functions not."""
+    leaves: list[Any] = []
+    spans: list[range] = []
+    own_trees = []
+    for arg in args:
+        own, tree = trees.flatten(arg)
+        own_trees.append(tree)
+        spans.append(range(len(leaves), len(leaves) + len(own)))
+        leaves.extend(own)
+    _, treedef = trees.flatten(tuple(args))
+    traced = [k for k, x in enumerate(leaves) if is_traced(x)]
+    for k in traced:
+        if not isinstance(leaves[k], Tracer):
+            leaves[k] = _keep_kind(leaves[k])
+    flat = len(args) == treedef.num_leaves == treedef.num_nodes - 1
+    return Arguments(leaves, treedef, traced, spans, own_trees, flat)
+
+
+def is_traced(leaf: Any) -> bool:
+    """Whether a leaf becomes a tracer: arrays, floats and NumPy floats do."""
+    return isinstance(leaf, (Tracer, np.ndarray, float, np.floating)) and not isinstance(leaf, bool)
+
+
+def _keep_kind(leaf: Any) -> Any:
+    if type(leaf) is float:
+        return leaf
+    array = concrete(leaf)
+    return array if isinstance(leaf, np.ndarray) else array[()]
