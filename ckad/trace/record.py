@@ -147,14 +147,18 @@ class Recording:
         """Whether the result is one leaf, and nothing around it."""
         return bool(self.out_tree.num_nodes == self.out_tree.num_leaves == 1)
 
+    def is_apart(self, arrays: Sequence[Any]) -> bool:
+        """Whether what it writes into lies nowhere in what it reads from outside."""
+        return not any(meets(arrays[k], self.outside) for k in self.written)
+
     def holds_for(self, arguments: Arguments) -> bool:
         """Whether the function would be recorded alike for these arguments."""
         if not self.held and not self.outside:
             return True
         arrays = arguments.arrays
-        if any(meets(arrays[k], self.outside) for k in self.written):
-            return False
-        return all(np.asarray(arrays[k]).tobytes() == x.tobytes() for k, x in self.held.items())
+        return self.is_apart(arrays) and all(
+            np.asarray(arrays[k]).tobytes() == x.tobytes() for k, x in self.held.items()
+        )
 
 
 def record(

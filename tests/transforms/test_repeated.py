@@ -344,3 +344,16 @@ def test_a_plan_that_is_made_anew_holds_for_later_calls():
     assert gradient.plan(u).seconds > 0
     for _ in range(20):
         assert pickle.dumps(gradient(u)) == expected
+
+
+def test_arguments_that_lie_in_what_is_read_from_outside_are_told_apart():
+    table = np.ones(3)
+
+    def written(u):
+        u[0] = 3 * u[1]
+        return np.sum(u * table)
+
+    gradient = hot(written, np.array([1.0, 2.0, 3.0]))
+    with pytest.raises(ckad.errors.AliasError):
+        gradient(table)
+    assert gradient(np.array([1.0, 2.0, 3.0]))[0] == 11.0

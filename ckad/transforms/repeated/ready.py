@@ -16,6 +16,7 @@ from ckad.loops.compiled import Compiled
 from ckad.loops.driver import depends_on_free
 from ckad.tape.reasons import Reason
 from ckad.tape.tape import Tape
+from ckad.trace.record import Recording
 from ckad.trace.source.outside.guard import Guard
 from ckad.trace.source.outside.unmoved import unmoved
 from ckad.transforms import attempts
@@ -34,12 +35,18 @@ USES = 3
 class Ready:
     """What calls of one form need."""
 
-    __slots__ = ("handled", "holds", "program", "show", "take")
+    __slots__ = ("apart", "handled", "holds", "program", "show", "take")
 
     def __init__(
-        self, take: Take, holds: Callable[[], bool], program: Compiled, show: Show
+        self,
+        recording: Recording,
+        take: Take,
+        holds: Callable[[], bool],
+        program: Compiled,
+        show: Show,
     ) -> None:
         self.take, self.holds, self.program, self.show = take, holds, program, show
+        self.apart = recording.is_apart if recording.outside else None
         self.handled = handling()
 
     def __call__(self, args: Sequence[Any]) -> Any:
@@ -47,6 +54,8 @@ class Ready:
             return OTHER
         inputs = self.take(args)
         if inputs is None or not self.holds():
+            return OTHER
+        if self.apart is not None and not self.apart(inputs):
             return OTHER
         return self.show(self.program(inputs))
 
@@ -79,7 +88,7 @@ def note(calls: Calls, call: Call, tape: Tape, args: Sequence[Any], given: Given
     show = call.once(("give", kind), lambda: giving(given.show, len(tape.outputs), structures))
     holds = call.once("unmoved", lambda: unmoved(guard))
     if take is not None:
-        calls.keep(Ready(take, holds, program, show))
+        calls.keep(Ready(known.recording, take, holds, program, show))
 
 
 def _is_plain(known: Recorded, guard: Guard) -> bool:
