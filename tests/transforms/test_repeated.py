@@ -26,8 +26,8 @@ def hot(fun, *args, **options):
     return gradient
 
 
-def is_at_hand(gradient, *args):
-    return gradient._calls.again(args) is not OTHER
+def is_at_hand(gradient, *args, **options):
+    return gradient._calls.again(args, options) is not OTHER
 
 
 def scaled(x):
@@ -357,3 +357,31 @@ def test_arguments_that_lie_in_what_is_read_from_outside_are_told_apart():
     with pytest.raises(ckad.errors.AliasError):
         gradient(table)
     assert gradient(np.array([1.0, 2.0, 3.0]))[0] == 11.0
+
+
+def test_options_are_told_apart():
+    def powered(x, n=2, factor=1.0, name=None, **more):
+        return factor * np.sum(x**n) + sum(more.values(), 0.0) + (name == "more")
+
+    gradient = ckad.value_and_grad(powered, engine="vm")
+    known = [{}, {"n": 3}, {"factor": 2.5}, {"n": 3, "factor": 2.5}, {"name": "more"}]
+    for options in known:
+        for _ in range(6):
+            gradient(x, **options)
+        assert is_at_hand(gradient, x, **options)
+    others = [{"n": 3.0}, {"n": True}, {"factor": 2.0}, {"factor": 0.0}, {"factor": -0.0}]
+    others += [{"name": "less"}, {"a": 1.0, "b": 1e16}, {"b": 1e16, "a": 1.0}]
+    for options in [*known, *others, *known, *others]:
+        found = [pickle.dumps(gradient(x, **options)) for _ in range(5)]
+        expected = pickle.dumps(ckad.value_and_grad(powered, engine="vm")(x, **options))
+        assert set(found) == {expected}
+
+
+def test_values_that_are_made_anew_each_time_are_compared():
+    u = np.array([1.0, 2.0, 3.0])
+    gradient = hot(scaled, u)
+    for _ in range(8):
+        globals()["FACTOR"] = float("2.0")  # another object
+        assert gradient(u)[0] == 29.0
+    assert is_at_hand(gradient, u)
+    assert len(gradient._calls.ready) == 1
