@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ckad
+from ckad.engines import arena
 from ckad.transforms.repeated.calls import OTHER
 
 FACTOR = 2.0
@@ -385,3 +386,27 @@ def test_values_that_are_made_anew_each_time_are_compared():
         assert gradient(u)[0] == 29.0
     assert is_at_hand(gradient, u)
     assert len(gradient._calls.ready) == 1
+
+
+def test_runs_in_memory_of_the_arena_find_it_where_it_is_now():
+    def heated(u, k):
+        for _ in range(100):
+            u[1:-1] += k[1:-1] * (u[2:] - 2 * u[1:-1] + u[:-2])
+        return np.sum(u**2)
+
+    def programs():
+        return {n: ckad.value_and_grad(heated, (0, 1), engine="native") for n in (100, 150, 3000)}
+
+    def given(n):
+        return np.cos(np.arange(float(n))), np.full(n, 0.1)
+
+    gradients = programs()
+    expected = {n: pickle.dumps(gradients[n](*given(n))) for n in gradients}
+    for turn in range(30):
+        for n, gradient in gradients.items():
+            for _ in range(1 + turn % 3):
+                assert pickle.dumps(gradient(*given(n))) == expected[n]
+        if turn % 7 == 3:
+            arena.clear()
+        if turn == 20:
+            ckad.clear_caches()
