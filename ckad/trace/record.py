@@ -70,9 +70,9 @@ class Recording:
         """Whether the result is one leaf, and nothing around it."""
         return bool(self.out_tree.num_nodes == self.out_tree.num_leaves == 1)
 
-    def is_read_by_name(self, arguments: Arguments) -> bool:
-        """Whether it writes into one of these arguments that it also reads from outside."""
-        return any(meets(arguments.arrays[k], self.outside) for k in self.written)
+    def is_apart(self, arrays: Sequence[Any]) -> bool:
+        """Whether what it writes into lies nowhere in what it reads from outside."""
+        return not any(meets(arrays[k], self.outside) for k in self.written)
 
     def holds_for(self, arguments: Arguments) -> bool:
         """Whether the function would be recorded alike for these arguments."""

@@ -269,7 +269,7 @@ def usable(
     """
     if _call.for_all and isinstance(known.refusal, TooMuch):
         return None
-    if known.recording.outside and known.recording.is_read_by_name(arguments):
+    if known.recording.outside and not known.recording.is_apart(arguments.arrays):
         return None
     if known.recording.holds_for(arguments):
         return known

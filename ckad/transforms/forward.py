@@ -222,7 +222,7 @@ class Jitted(Transformed):
 
     @trimmed
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        found = OTHER if kwargs else self._calls.again(args)
+        found = self._calls.again(args, kwargs)
         result = self._called(args, kwargs) if found is OTHER else found
         return result if self.written is None else write_back(self.written, args, result)
 
@@ -230,9 +230,8 @@ class Jitted(Transformed):
     def _called(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         call = Call(self.fun, args, kwargs, self.options, moves=True)
         result = call.results(call.run(call.primal))
-        if not kwargs:
-            given = ready.Given(Jitted, call.known.results, [call.recording.out_tree])
-            ready.note(self._calls, call, call.primal, args, given)
+        given = ready.Given(Jitted, call.known.results, [call.recording.out_tree])
+        ready.note(self._calls, call, call.primal, (args, kwargs), given)
         return result
 
     @trimmed

@@ -154,20 +154,17 @@ class Gradient(Transformed):
 
     @trimmed
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        found = OTHER if kwargs else self._calls.again(args)
+        found = self._calls.again(args, kwargs)
         return self._called(args, kwargs) if found is OTHER else found
 
     @met_by_handlers
     def _called(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         call, tape, layout = self.prepare(args, kwargs)
         result = self.shown(call, layout, call.run(tape))
-        if not kwargs:
-            kind, show = (
-                (type(self), self.argnums, self.has_aux),
-                partial(self.shown, call.known, layout),
-            )
-            given = ready.Given(kind, show, [call.recording.out_tree, *layout.own_trees])
-            ready.note(self._calls, call, tape, args, given)
+        kind = type(self), self.argnums, self.has_aux
+        structures = call.recording.out_tree, *layout.own_trees
+        given = ready.Given(kind, partial(self.shown, call.known, layout), structures)
+        ready.note(self._calls, call, tape, (args, kwargs), given)
         return result
 
     def shown(self, call: Call | Recorded, layout: Layout, outputs: Sequence[Any]) -> Any:

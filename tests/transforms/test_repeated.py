@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ckad
+from ckad.engines import arena
 from ckad.transforms.repeated.calls import OTHER
 
 FACTOR = 2.0
@@ -26,8 +27,8 @@ def hot(fun, *args, **options):
     return gradient
 
 
-def is_at_hand(gradient, *args):
-    return gradient._calls.again(args) is not OTHER
+def is_at_hand(gradient, *args, **options):
+    return gradient._calls.again(args, options) is not OTHER
 
 
 def scaled(x):
@@ -344,3 +345,68 @@ def test_a_plan_that_is_made_anew_holds_for_later_calls():
     assert gradient.plan(u).seconds > 0
     for _ in range(20):
         assert pickle.dumps(gradient(u)) == expected
+
+
+def test_arguments_that_lie_in_what_is_read_from_outside_are_told_apart():
+    table = np.ones(3)
+
+    def written(u):
+        u[0] = 3 * u[1]
+        return np.sum(u * table)
+
+    gradient = hot(written, np.array([1.0, 2.0, 3.0]))
+    with pytest.raises(ckad.errors.AliasError):
+        gradient(table)
+    assert gradient(np.array([1.0, 2.0, 3.0]))[0] == 11.0
+
+
+def test_options_are_told_apart():
+    def powered(x, n=2, factor=1.0, name=None, **more):
+        return factor * np.sum(x**n) + sum(more.values(), 0.0) + (name == "more")
+
+    gradient = ckad.value_and_grad(powered, engine="vm")
+    known = [{}, {"n": 3}, {"factor": 2.5}, {"n": 3, "factor": 2.5}, {"name": "more"}]
+    for options in known:
+        for _ in range(6):
+            gradient(x, **options)
+        assert is_at_hand(gradient, x, **options)
+    others = [{"n": 3.0}, {"n": True}, {"factor": 2.0}, {"factor": 0.0}, {"factor": -0.0}]
+    others += [{"name": "less"}, {"a": 1.0, "b": 1e16}, {"b": 1e16, "a": 1.0}]
+    for options in [*known, *others, *known, *others]:
+        found = [pickle.dumps(gradient(x, **options)) for _ in range(5)]
+        expected = pickle.dumps(ckad.value_and_grad(powered, engine="vm")(x, **options))
+        assert set(found) == {expected}
+
+
+def test_values_that_are_made_anew_each_time_are_compared():
+    u = np.array([1.0, 2.0, 3.0])
+    gradient = hot(scaled, u)
+    for _ in range(8):
+        globals()["FACTOR"] = float("2.0")  # another object
+        assert gradient(u)[0] == 29.0
+    assert is_at_hand(gradient, u)
+    assert len(gradient._calls.ready) == 1
+
+
+def test_runs_in_memory_of_the_arena_find_it_where_it_is_now():
+    def heated(u, k):
+        for _ in range(100):
+            u[1:-1] += k[1:-1] * (u[2:] - 2 * u[1:-1] + u[:-2])
+        return np.sum(u**2)
+
+    def programs():
+        return {n: ckad.value_and_grad(heated, (0, 1), engine="native") for n in (100, 150, 3000)}
+
+    def given(n):
+        return np.cos(np.arange(float(n))), np.full(n, 0.1)
+
+    gradients = programs()
+    expected = {n: pickle.dumps(gradients[n](*given(n))) for n in gradients}
+    for turn in range(30):
+        for n, gradient in gradients.items():
+            for _ in range(1 + turn % 3):
+                assert pickle.dumps(gradient(*given(n))) == expected[n]
+        if turn % 7 == 3:
+            arena.clear()
+        if turn == 20:
+            ckad.clear_caches()

@@ -7,15 +7,25 @@ next call looks everything up once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 from weakref import WeakSet
 
 from ckad import locks
 
 #: What a call of another form gives.
 OTHER: Any = object()
-Ready = Callable[[Sequence[Any]], Any]
+
+
+class Ready(Protocol):
+    """What calls of one form need."""
+
+    take: Any  # what knows the form
+
+    def __call__(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+        """The result; OTHER where anything is not as it was."""
+
+
 #: Forms of which calls are at hand for one function.
 MOST = 4
 _all: WeakSet[Calls] = WeakSet()
@@ -28,10 +38,10 @@ class Calls:
     def __init__(self) -> None:
         self.ready: tuple[Ready, ...] = ()
 
-    def again(self, args: Sequence[Any]) -> Any:
+    def again(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
         """The result of a call like one before; OTHER if it has to be looked up."""
         for ready in self.ready:
-            found = ready(args)
+            found = ready(args, options)
             if found is not OTHER:
                 return found
         return OTHER
@@ -39,7 +49,8 @@ class Calls:
     def keep(self, ready: Ready) -> None:
         with _lock:
             _all.add(self)
-            self.ready = ready, *self.ready[: MOST - 1]
+            others = [other for other in self.ready if other.take is not ready.take]
+            self.ready = ready, *others[: MOST - 1]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, or another process, looks everything up."""

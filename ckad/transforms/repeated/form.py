@@ -7,7 +7,7 @@ takes longer than many a program runs. Straight code for one form takes a tenth 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,8 @@ import numpy as np
 from ckad import trees
 from ckad.transforms import reuse
 
-#: From arguments to the numbers in them; None if they have another form.
-Take = Callable[[Sequence[Any]], "list[Any] | None"]
+#: From arguments and options to the numbers in them; None if they have another form.
+Take = Callable[[Sequence[Any], Mapping[str, Any]], "list[Any] | None"]
 #: Values in the arguments for which there is code.
 MOST = 64
 
@@ -106,6 +106,19 @@ class _Code:
         names = self.parts(len(fields), f"[{', '.join(f'{name}.{field}' for field in fields)}]")
         return self._all([getattr(x, field) for field in fields], names)
 
+    def same(self, options: Mapping[str, Any]) -> None:
+        """Options are what they were, in this order: a recording takes their values as they are."""
+        for name, x in zip(self.parts(len(options), "options"), options, strict=True):
+            self.unless(f"{name} == {x!r}")
+        names = self.parts(len(options), "options.values()")
+        for name, x in zip(names, options.values(), strict=True):
+            if type(x) is float and x and x == x:
+                self.unless(f"type({name}) is {self.value(float)}", f"{name} == {self.value(x)}")
+            elif type(x) is float:  # a zero has a sign
+                self.unless(f"{name} is {self.value(x)}")
+            else:
+                self.leaves(x, name)
+
     def share(self) -> None:
         """Arrays that lie in each other's memory are of no form."""
         if len(self.arrays) < 2:
@@ -121,23 +134,32 @@ class _Code:
         self.lines.append(f"if not ({apart}) and {shared}: return None")
 
 
-def taking(args: Sequence[Any], numbers: Sequence[Any], dtypes: Sequence[np.dtype]) -> Take | None:
+def taking(
+    args: Sequence[Any],
+    options: Mapping[str, Any],
+    numbers: Sequence[Any],
+    dtypes: Sequence[np.dtype],
+) -> Take | None:
     """What takes arguments of the form of ``args`` apart, in which the ``numbers`` were found, into
-    inputs of these dtypes; None if there is no code for that."""
+    inputs of these dtypes, where ``options`` are the same; None if there is no code for that."""
     for x, dtype in zip(numbers, dtypes, strict=False):
         if isinstance(x, np.ndarray) and x.dtype is not dtype:
             return None
     code = _Code()
     try:
-        code.unless(f"len(args) == {len(args)}")
+        code.unless(f"len(args) == {len(args)}", f"len(options) == {len(options)}")
+        code.same(options)
         found = code._all(args, code.parts(len(args), "args"))
     except _Unknown:
         return None
     code.share()
     body = "\n    ".join([*code.lines, f"return [{', '.join(found)}]"])
-    exec(compile(f"def take(args):\n    {body}", "<arguments of one form>", "exec"), code.values)
+    exec(
+        compile(f"def take(args, options):\n    {body}", "<arguments of one form>", "exec"),
+        code.values,
+    )
     take: Take = code.values["take"]
-    taken = take(args)
+    taken = take(args, options)
     if taken is None or len(taken) != len(numbers):
         return None
     return take if all(x is y for x, y in zip(taken, numbers, strict=True)) else None

@@ -9,13 +9,14 @@ what is free, or is watched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ckad.loops.compiled import Compiled
 from ckad.loops.driver import depends_on_free
 from ckad.tape.reasons import Reason
 from ckad.tape.tape import Tape
+from ckad.trace.record import Recording
 from ckad.trace.source.outside.guard import Guard
 from ckad.trace.source.outside.moved import unmoved
 from ckad.transforms import attempts
@@ -34,19 +35,27 @@ USES = 3
 class Ready:
     """What calls of one form need."""
 
-    __slots__ = ("handled", "holds", "program", "show", "take")
+    __slots__ = ("apart", "handled", "holds", "program", "show", "take")
 
     def __init__(
-        self, take: Take, holds: Callable[[], bool], program: Compiled, show: Show
+        self,
+        recording: Recording,
+        take: Take,
+        holds: Callable[[], bool],
+        program: Compiled,
+        show: Show,
     ) -> None:
         self.take, self.holds, self.program, self.show = take, holds, program, show
+        self.apart = recording.is_apart if recording.outside else None
         self.handled = handling()
 
-    def __call__(self, args: Sequence[Any]) -> Any:
+    def __call__(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
         if not attempts.begins_plainly() or handling() != self.handled:
             return OTHER
-        inputs = self.take(args)
+        inputs = self.take(args, options)
         if inputs is None or not self.holds():
+            return OTHER
+        if self.apart is not None and not self.apart(inputs):
             return OTHER
         return self.show(self.program(inputs))
 
@@ -59,33 +68,40 @@ class Given(NamedTuple):
     structures: Sequence[Treedef]  # of the pytrees in it
 
 
-def note(calls: Calls, call: Call, tape: Tape, args: Sequence[Any], given: Given) -> None:
+def note(
+    calls: Calls,
+    call: Call,
+    tape: Tape,
+    arguments: tuple[Sequence[Any], Mapping[str, Any]],
+    given: Given,
+) -> None:
     """A call has run ``tape`` and ``given`` its result: have calls of its form at hand, if there
     are several."""
     known, guard = call.known, call.known.guard
-    kind, _, structures = given
     if not call.is_repeated or guard is None or not attempts.is_first():
         return
     known.derived["uses"] = uses = known.derived.get("uses", 0) + 1
-    if uses < USES or not _is_plain(known, guard):
+    if uses < USES or not call.once("plain", lambda: _is_plain(known, guard)):
+        return
+    numbers = call.arguments.arrays
+    take = call.once("take", lambda: taking(*arguments, numbers, tape.input_dtypes))
+    if take is None or call.once(("anew", tape.identity), lambda: _begins_anew(call, tape)):
         return
     program = compiled(tape, call.options)
     if not _runs_plainly(call, program):
         return
-    if call.once(("goes on", tape.identity), lambda: _begins_anew(call, tape)):
-        return
-    arrays, dtypes = call.arguments.arrays, tape.input_dtypes
-    take = call.once("take", lambda: taking(args, arrays, dtypes))
-    show = call.once(("give", kind), lambda: giving(given.show, len(tape.outputs), structures))
+    kind, show, structures = given
+    give = call.once(("give", kind), lambda: giving(show, len(tape.outputs), structures))
     holds = call.once("unmoved", lambda: unmoved(guard))
-    if take is not None:
-        calls.keep(Ready(take, holds, program, show))
+    if not holds():  # it reads other objects of the same values now, perhaps others each time
+        holds = known.derived["unmoved"] = guard.holds
+    calls.keep(Ready(known.recording, take, holds, program, give))
 
 
 def _is_plain(known: Recorded, guard: Guard) -> bool:
     """Whether a recording is used again by nothing but running it."""
     recording = known.recording
-    if known.refusal is not None or recording.held or recording.outside or recording.is_guarded:
+    if known.refusal is not None or recording.held or recording.is_guarded:
         return False
     return not (guard.shown or guard.once or guard.counters or guard.leaves)
 

@@ -9,7 +9,7 @@ import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from time import perf_counter
-from weakref import proxy
+from weakref import proxy, ref
 
 import numpy as np
 
@@ -28,8 +28,8 @@ from ckad.engines.native.ir.state import DEEPEST, LEARNT, Cell, Control, Status
 from ckad.engines.native.running.gate import OTHER, Gate, opened
 from ckad.engines.native.running.helpers import Sharing, started
 from ckad.engines.native.running.program import Program
+from ckad.engines.native.running.tokens import place_tokens
 from ckad.engines.native.running.window import Window
-from ckad.engines.native.values.layout import LINE, rounded_up
 from ckad.engines.origin import located, stopped
 from ckad.engines.routines import failure
 from ckad.errors import ScheduleError
@@ -43,6 +43,8 @@ FIRST_FUEL, MOST_FUEL = 2_000_000, 10**12
 FEW = 16
 #: Workspaces that a program keeps, for as many threads as call it at once.
 MOST_IDLE = 4
+#: Times that a workspace gets a gate, of which each knows where the memory of its runs lies.
+OPENS = 8
 _ENTRY = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _PLAIN = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 #: The cells that every run sets, as plain numbers, which index faster than members of an enum.
@@ -90,6 +92,10 @@ class Runner:
         return results
 
 
+def _nowhere() -> None:
+    """No run has been yet."""
+
+
 class Workspace:
     """The state of one run at a time: cells, action tables, memory, places of small arrays."""
 
@@ -113,8 +119,9 @@ class Workspace:
         if self.memory is not None:
             self.state[Cell.ARENA] = self.memory.ctypes.data
         # nothing is to be done for a run beside putting numbers and addresses into cells
-        own = self.memory is not None and not (facts.calls_blas or facts.shares)
-        self.is_plain = own and all(feed.is_same for feed in runner.feeds.values())
+        is_plain = all(feed.is_same for feed in runner.feeds.values()) and not facts.calls_blas
+        self.opens = OPENS if is_plain and self.nbytes <= arena.MOST else 0
+        self.placed: Callable[[], np.ndarray | None] = _nowhere  # the memory of the last run
         self.gate: Gate | None = None
         self.on_progress: Callable[[int], None] | None = None
         self.hook = partial(Workspace._hook, proxy(self))  # outlives each call, but not this
@@ -142,23 +149,41 @@ class Workspace:
     ) -> list[np.ndarray]:
         if self.gate is not None:
             if on_progress is None and not flags.is_watching():
-                results = [np.empty(shape, dtype) for shape, dtype in self.shapes]
-                self.fuel, self.since, self.on_progress = FIRST_FUEL, 0.0, None
-                status = self.gate(*inputs, *results)
-                if not status:
+                results = self._through(self.gate, inputs)
+                if results is not None:
                     return results
-                if status != OTHER:
-                    self._fail(status)
             for cell, address in self.small:  # they held addresses of other arrays
                 self.cells[cell] = address
         if not self.runner.has_courses:
             results = self._run(inputs, on_progress, n_threads)
-            if self.gate is None and self.is_plain:
+            if (
+                self.gate is None
+                and self.opens
+                and not (self.program.facts.shares and n_threads > 1)
+            ):
                 self._open()
             return results
         self.courses = {}
         with closing_courses(self.courses):
             return self._run(inputs, on_progress, n_threads)
+
+    def _through(self, gate: Gate, inputs: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+        """Run the program through its gate; None if it cannot."""
+        memory = None
+        if self.memory is None:
+            memory = arena.take(self.nbytes)
+            if memory is not self.placed():
+                arena.give(memory)
+                self.gate = None  # its table knows addresses in the memory
+                return None
+        results = [np.empty(shape, dtype) for shape, dtype in self.shapes]
+        self.fuel, self.since, self.on_progress = FIRST_FUEL, 0.0, None
+        status = gate(*inputs, *results)
+        if status > 0:
+            self._fail(status)
+        if memory is not None:
+            arena.give(memory)
+        return None if status == OTHER else results
 
     def _run(
         self,
@@ -195,6 +220,7 @@ class Workspace:
 
     def _open(self) -> None:
         """Let later runs go through a gate."""
+        self.opens -= 1
         fixed = {_LOOP: -1, _STEPS: 0, _FUEL: FIRST_FUEL, _N_THREADS: 1, _HOOK: id(self.hook)}
         begun = [(control.ctypes.data, values) for control, values in self.begun.values()]
         entry = self.program.library.address("run")
@@ -219,6 +245,8 @@ class Workspace:
         self.since = perf_counter()
         if self.program.taped:
             self._fill_tables(own, inputs)
+        if memory is not None:
+            self.placed = ref(memory)
         return memory
 
     def _taken(self, x: np.ndarray, cell: int) -> np.ndarray:
@@ -236,8 +264,10 @@ class Workspace:
     def _fill_tables(self, memory: np.ndarray, inputs: Sequence[np.ndarray]) -> None:
         """Begin the actions of every taped loop anew, and say where its token lies."""
         self.streams: dict[int, tuple[Iterator[Rows], int]] = {}
-        if memory is not self.memory or not self.begun:
-            self._place_tokens(memory)
+        if not self.begun or (memory is not self.memory and memory is not self.placed()):
+            runner = self.runner
+            plan = runner.feeds, runner.slots, runner.homes
+            place_tokens(self.program, plan, self.state, self.rows, memory)
             self.begun = {name: self._begin(name) for name in self.program.taped}
         for name, (cells, begun) in self.begun.items():
             cells[...] = begun
@@ -261,28 +291,6 @@ class Workspace:
             self.rows[first : first + len(rows)] = rows
             cells[Control.CURSOR], cells[Control.FILLED] = first, first + len(rows)
         return cells, cells.copy()
-
-    def _place_tokens(self, memory: np.ndarray) -> None:
-        at, program, slots = 0, self.program, self.runner.slots
-        for name, loop in program.taped.items():
-            feed, own = self.runner.feeds[name], slots[name]
-            cells = self.state[loop.control : loop.control + Control.SIZE]
-            cells[: Control.ROWS] = at, at, at, at + feed.reverse
-            cells[Control.ROWS] = self.rows.ctypes.data
-            stride = program.stride(name, slots)
-            residuals = program.slot_bytes(name, slots) - own.n_tape_slots * stride
-            cells[Control.RESIDUALS], cells[Control.STRIDE] = residuals, stride
-            if name in self.runner.homes:
-                home = self.runner.homes[name] + loop.head_bytes
-                cells[Control.TOKEN] = memory.ctypes.data + home
-            cells[Control.LIMIT], cells[Control.MOST] = own.n_steps, 0
-            cells[Control.COUNT], cells[Control.LEARNS] = own.n_steps, int(feed.after is not None)
-            offset = loop.residual_bytes
-            for inner in loop.inner:
-                within = program.taped[inner]
-                self.state[within.control + Control.OFFSET] = offset + within.head_bytes
-                offset += rounded_up(program.token_bytes(inner, slots), LINE)
-            at += feed.n_rows
 
     def _refill(self, name: int) -> None:
         """The next pieces, as many as there is room for: one of a stream, all of a whole table."""
