@@ -1,9 +1,32 @@
 """Habits of published scripts: numbers read as texts, files written meanwhile, state in globals."""
 
+import json
+import os
+import time
+
 import numpy as np
 import pytest
 
 import ckad
+
+figure = axes = None
+
+
+@pytest.fixture
+def record(tmp_path):
+    """A file that was written some time ago."""
+
+    def written(name, text):
+        path = tmp_path / name
+        path.write_text(text)
+        os.utime(path, (time.time() - 60,) * 2)
+        return str(path)
+
+    return written
+
+
+def anew(program, *args):
+    return ckad.explain(program, *args, engine="vm").anew
 
 
 def test_numbers_may_be_texts():
@@ -31,3 +54,126 @@ def test_ranges_of_short_floats_are_numpys():
 
     lengths = np.array([133.0, 140.0])
     np.testing.assert_array_equal(ckad.jit(times)(lengths), times(lengths))
+
+
+def test_files_that_were_not_written_since_are_not_read_again(record):
+    path, table = record("record.txt", "0.5\n1.5\n"), record("table.txt", "1 2\n3 4\n")
+    config = record("config.json", '{"rate": 2.0}')
+
+    def read(x):
+        assert not os.path.isdir(os.path.abspath(path))
+        with open(path) as opened:
+            rows = [float(line) for line in opened]
+        opened = open(config, "r")  # noqa: SIM115, UP015
+        rate = json.load(opened)["rate"]
+        opened.close()
+        return rate * rows[0] * x + np.loadtxt(table)[1, 0]
+
+    slope = ckad.value_and_grad(read, engine="vm")
+    assert anew(lambda x: np.loadtxt(table).sum() * x, 2.0) == ""
+    assert slope(2.0) == (5.0, 1.0)
+    record("record.txt", "2.5\n1.5\n")
+    assert slope(2.0) == (13.0, 5.0)
+    os.remove(path)
+    with pytest.raises(FileNotFoundError):
+        slope(2.0)
+
+
+def test_a_file_that_was_just_written_is_read_at_each_call(tmp_path):
+    path = str(tmp_path / "new.txt")
+    np.savetxt(path, [1.0])
+    assert anew(lambda x: np.loadtxt(path) * x, 2.0) == "calls numpy.loadtxt"
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.SkippedCallWarning")
+def test_files_that_are_opened_to_write_are_made_each_time(tmp_path):
+    path = str(tmp_path / "out.txt")
+
+    def logged(x):
+        with open(path, "w"):
+            pass
+        for k in range(40):
+            x = np.sin(x) + 0.1 * k
+            with open(path, "a+") as log:
+                log.write(f"{k} {x}\n")
+        return x
+
+    slope = ckad.value_and_grad(logged, engine="vm")
+    first = slope(0.3)
+    with open(path, "w") as other:
+        other.write("of another")
+    assert slope(0.3) == first
+    assert os.path.getsize(path) == 0
+    assert anew(logged, 0.3) == ""
+
+    def noted(x):
+        with open(path, "w") as log:
+            log.write("begun")
+        return x * x
+
+    assert "write" in anew(noted, 0.3)
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.SkippedCallWarning")
+def test_pictures_in_globals_are_those_that_were_drawn():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    def drawn(x):
+        global figure, axes
+        figure, axes = pyplot.subplots()
+        for _ in range(40):
+            x = np.sin(x)
+            axes.plot([x, 0.0])
+        return x
+
+    slope = ckad.value_and_grad(drawn, engine="vm")
+    first = slope(0.5)
+    kept = figure, axes
+    assert slope(0.5) == first
+    assert (figure, axes) == kept
+    assert anew(drawn, 0.5) == ""
+    pyplot.close("all")
+
+
+class Speed:
+    def __init__(self, x):
+        self.x = x
+
+    def __sub__(self, other):
+        return Speed(self.x - other.x)
+
+    def __mul__(self, by):
+        return Speed(self.x * by)
+
+
+def test_operators_of_one_of_several_objects():
+    """``speeds[i] * k``, which Python's operator was left with, and an error of it."""
+
+    def moved(k):
+        speeds = [Speed(0.1 * i) for i in range(7)]
+        for i in range(40):
+            speeds[i % 7] = speeds[i % 7] * k - speeds[(i + 1) % 7] * 0.1
+        return sum(speed.x for speed in speeds)
+
+    value, slope = ckad.value_and_grad(moved, engine="vm")(0.9)
+    assert value == pytest.approx(moved(0.9), rel=1e-12)
+    assert slope == pytest.approx((moved(0.9 + 1e-6) - moved(0.9 - 1e-6)) / 2e-6, rel=1e-7)
+
+
+def test_states_of_seeded_streams_are_put_back():
+    def noisy(x):
+        np.random.seed(3)
+        before = np.random.get_state()
+        np.random.seed(4)
+        start = np.random.randn(3)
+        np.random.set_state(before)
+        return np.sum(start * x) + x * np.random.rand()
+
+    expected, after = noisy(1.5), np.random.rand()
+    slope = ckad.value_and_grad(noisy, engine="vm")
+    for _ in range(2):
+        assert slope(1.5)[0] == pytest.approx(expected, rel=1e-14)
+        assert np.random.rand() == after
+    assert anew(noisy, 1.5) == ""

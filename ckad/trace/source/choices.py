@@ -67,7 +67,10 @@ class Choice:
 
     __bool__ = __hash__ = __len__ = __iter__ = __contains__ = _refuse
     __getitem__ = __setitem__ = __delitem__ = _refuse
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __add__ = __radd__ = __call__ = _refuse
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __call__ = _refuse
+    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = _refuse
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = _refuse
+    __matmul__ = __rmatmul__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = _refuse
     __neg__ = __pos__ = __invert__ = __abs__ = __round__ = __trunc__ = _refuse
     __int__ = __float__ = __complex__ = __index__ = _refuse
 

@@ -60,7 +60,7 @@ _TEXTS = (print, str, repr, ascii, format)
 _MASKED = "numpy.ma"
 _OF_FILES = frozenset("flush write writelines".split())
 #: What may be opened in a loop: files to write.
-_MODES = frozenset("w wb wt a ab at x xb xt".split())
+_MODES = frozenset("w wb wt a ab at x xb xt w+ wb+ w+b a+ ab+ a+b".split())
 
 
 def name_of(callee: Any, args: Sequence[Any] = ()) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import inspect
+import io
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
@@ -225,7 +226,8 @@ def _entering(manager: Any) -> None:
     """Note that Python enters a context, and leaves it."""
     known = (np.errstate, contextlib.nullcontext, contextlib.suppress, warnings.catch_warnings)
     is_known = isinstance(manager, (*known, Skipped)) or _is_of_texts(manager)
-    if (watched := watch()) and not is_known:
+    watched = watch()
+    if watched and not (is_known or (isinstance(manager, io.IOBase) and watched.is_own(manager))):
         watched.give_up(f"with {type(manager).__qualname__}")
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from ckad.trace.source.outside.changes import note
 from ckad.trace.source.outside.guard import ABSENT, IMMUTABLE, content
+from ckad.trace.source.outside.kinds import DISPLAYS, top_of
 from ckad.trace.source.outside.watch import MOST, Watch
 
 _COPIED = (list, dict, set)
@@ -128,19 +129,21 @@ def _settle(watch: Watch, places: Sequence[Place], found: Mapping[Any, Any]) -> 
             watch.assigned[place.key] = place
             depend(watch, place.key)
     if lasting:
-        values = deepcopy([found[place.key] for place in lasting])
-        watch.guard.leaves.append(_Leaves(lasting, values))
+        watch.guard.leaves.append(_Leaves(lasting, [found[place.key] for place in lasting]))
 
 
 class _Leaves:
-    """Bind names to what the recording has left them bound to, or to copies of that."""
+    """Bind names to what the recording has left them bound to, or to copies of that; to the very
+    pictures that it has drawn."""
 
     def __init__(self, places: list[Place], values: list[Any]) -> None:
-        self.places, self.values = places, values
+        self.places = places
+        self.pictures = {id(x): x for x in _pictures(values)}
+        self.values = deepcopy(values, dict(self.pictures))
         self.is_plain = all(type(value) in IMMUTABLE for value in values)
 
     def __call__(self) -> None:
-        values = self.values if self.is_plain else deepcopy(self.values)
+        values = self.values if self.is_plain else deepcopy(self.values, dict(self.pictures))
         for place, value in zip(self.places, values, strict=True):
             note(partial(place.bind, place.now))
             place.bind(value)
@@ -153,7 +156,7 @@ def _is_remade(watch: Watch, x: Any, left: list[int]) -> bool:
     left[0] -= 1 + (x.size if kind is np.ndarray else 0)
     if left[0] < 0:
         return False
-    if kind in IMMUTABLE:
+    if kind in IMMUTABLE or _is_picture(x):
         return True
     if kind is np.ndarray:
         return watch.is_own(x) and x.base is None and not x.dtype.hasobject
@@ -163,3 +166,17 @@ def _is_remade(watch: Watch, x: Any, left: list[int]) -> bool:
         return False
     parts = (*x, *x.values()) if kind is dict else tuple(x)
     return all(_is_remade(watch, part, left) for part in parts)
+
+
+def _is_picture(x: Any) -> bool:
+    """Whether it is a figure, a part of one, or another object of what shows things."""
+    return top_of(type(x)) in DISPLAYS
+
+
+def _pictures(x: Any) -> Iterator[Any]:
+    """All of them that a container holds."""
+    if _is_picture(x):
+        yield x
+    elif type(x) in (tuple, *_COPIED):
+        for part in (*x, *x.values()) if type(x) is dict else x:
+            yield from _pictures(part)

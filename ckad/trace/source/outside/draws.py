@@ -40,7 +40,8 @@ MAKERS: tuple[Any, ...] = (
 
 
 def draws(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, Any]) -> bool:
-    """Whether a call seeds a stream by a number, makes one of it, or draws from a seeded one.
+    """Whether a call seeds a stream by a number, makes one of it, or draws from a seeded one, or
+    looks at its state, or puts it back.
 
     Afterwards a shared stream is where the program has left it, also at calls that use the
     recording again.
@@ -58,7 +59,7 @@ def draws(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, 
         if is_shared_by(callee, options, stream):
             return stream.owner in watch.streams
         if getattr(callee, "__self__", None) is stream.owner:
-            return stream.owner in watch.streams and callee.__name__ not in _OF_STATES
+            return stream.owner in watch.streams
     return False
 
 
@@ -72,8 +73,6 @@ def is_shared_by(callee: Any, options: Mapping[str, Any], stream: SharedStream) 
 
 
 _OF_NUMPY = (np.random, np.random.mtrand._rand)
-#: What reaches beyond the numbers of a stream.
-_OF_STATES = frozenset("get_state set_state getstate setstate".split())
 
 
 def _leave(watch: Watch, stream: SharedStream) -> None:

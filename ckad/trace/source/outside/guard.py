@@ -80,6 +80,7 @@ class Guard:
         self.containers: list[tuple[Any, tuple[Any, ...]]] = []
         self.arrays: list[tuple[np.ndarray, tuple[Any, ...]]] = []
         self.shown: list[Callable[[], object]] = []  # what it has done that the user can see
+        self.answers: list[tuple[Callable[[], Any], Any]] = []  # what the system said of files
         self.once: dict[str, Source] = {}  # and what is not done again
         self.counters: dict[tuple[int, str], Counter] = {}  # what it has counted up
         self.leaves: list[Callable[[], object]] = []  # what it has left names bound to
@@ -115,6 +116,8 @@ class Guard:
         for owner in self.bare:
             if owner.__dict__:
                 return False
+        if any(ask() != answer for ask, answer in self.answers):
+            return False
         for counter in self.counters.values():
             if not counter.is_number:
                 return False

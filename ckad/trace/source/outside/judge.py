@@ -29,6 +29,7 @@ from ckad.trace.source.libraries import is_in, is_library, scalar_function
 from ckad.trace.source.outside.calling import ASKED, calls, hands_on
 from ckad.trace.source.outside.clock import TimeText, give_up
 from ckad.trace.source.outside.draws import draws
+from ckad.trace.source.outside.files import are_of_files
 from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE
 from ckad.trace.source.outside.kinds import (
     CONTAINERS,
@@ -126,7 +127,7 @@ def judge(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, 
         return _copied(watch, args[0])
     if callee is vars and args:
         return watch.attribute(args[0], "__dict__")
-    if draws(watch, callee, args, options):
+    if draws(watch, callee, args, options) or are_of_files(watch, callee, args, options):
         return None
     if callee is np.apply_along_axis and any(isinstance(x, Traced) for x in args):
         return None  # its function is run from source
@@ -233,7 +234,7 @@ def adopted(watch: Watch, callee: Any, result: Any) -> None:
     if top_of(type(result)) in DISPLAYS or type(result) is tuple:
         return watch.adopt_all(result) if _is_display(callee) else None
     made = isinstance(callee, type) or callee is np.random.default_rng or is_standard(result)
-    made = made or _makes_inert(callee) or _is_series(type(result))
+    made = made or callee is open or _makes_inert(callee) or _is_series(type(result))
     if made and not isinstance(result, (type, tuple)) and type(result) not in IMMUTABLE:
         watch.adopt(result)
     return None
