@@ -8,6 +8,7 @@ import numpy as np
 
 from ckad import trees
 from ckad.tape.types import DType, Type
+from ckad.trace.integers.affine import is_counted
 from ckad.trace.memory.context import Trace
 from ckad.trace.source.choices import fitted
 from ckad.trace.source.control.carried.kinds import Carried, is_maybe
@@ -46,6 +47,8 @@ def start_of(slot: Slot | None, leaf: Any) -> Start | None:
 def _first(leaf: Any) -> object:
     if np.ndim(leaf) or isinstance(leaf, (Tracer, float)):
         return type(leaf), np.ndim(leaf)
+    if type(leaf) is int and is_counted(leaf):  # as a counter from outside, another one each time
+        return int
     return type(leaf), leaf
 
 
