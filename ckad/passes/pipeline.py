@@ -42,7 +42,7 @@ from ckad.passes.fma import fma
 from ckad.passes.integers.ranges import in_range
 from ckad.passes.integers.stacked import stacked
 from ckad.passes.integers.steady import steady
-from ckad.passes.loops.together import together
+from ckad.passes.loops import Runner, eliminations, together
 from ckad.passes.rewrite import appended, seeded, seeded_apart, with_outputs
 from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent
@@ -259,11 +259,11 @@ def _named(positions: Positions, kind: str) -> str:
     return f"{kind} {numbers}" if len(positions) == 1 else f"{kind}s {numbers}"
 
 
-# --- the products --------------------------------------------------------------------------------
-
-
-def recorded() -> Pipeline:
-    return Pipeline("recorded", (SIMPLIFY, VECTORISE, PRODUCTS, SEGMENTS))
+def recorded(run: Runner | None = None) -> Pipeline:
+    """``run`` tries what loops compute; without it they stay as they are."""
+    does = "loops that eliminate, told by what they make of known factors, are calls"
+    more = () if run is None else (Pass("eliminate", does, partial(eliminations, run=run)),)
+    return Pipeline("recorded", (SIMPLIFY, VECTORISE, PRODUCTS, SEGMENTS, *more))
 
 
 def primal(contract: bool = False) -> Pipeline:

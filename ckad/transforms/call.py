@@ -27,7 +27,7 @@ from ckad.errors import (
     ScheduleError,
 )
 from ckad.loops.compiled import Compiled
-from ckad.loops.driver import Options, compile_tape, fits_still
+from ckad.loops.driver import Options, compile_tape, fits_still, run_once
 from ckad.loops.engines import chosen
 from ckad.loops.progress import run
 from ckad.passes import pipeline
@@ -191,7 +191,7 @@ class Call:
 
     def watched(self, product: Callable[..., Pipeline], *about: Positions) -> Stages:
         """What every pass does on the way from what was recorded to the product."""
-        passes = pipeline.recorded().then(product(*about, contract=self.contracts))
+        passes = pipeline.recorded(run_once).then(product(*about, contract=self.contracts))
         return passes.watch(self.recording.tape)
 
     def run(self, tape: Tape, extra: Sequence[Any] = (), pullback: bool = False) -> list[Any]:
@@ -306,7 +306,8 @@ def recorded(
                 depend_on_left(watched)  # it may be found not to hold after they are bound
             anew = reuse.anew(recording, watched)
         raw = recording.tape
-        tape = remember(_tapes, (raw.identity, "recorded"), lambda: pipeline.recorded().run(raw))
+        passes = pipeline.recorded(run_once)
+        tape = remember(_tapes, (raw.identity, "recorded"), lambda: passes.run(raw))
     guard = watched.guard if watched is not None and not anew else None
     if refusal is not None:
         refusal.__traceback__ = None  # it is kept, and the frames hold what was recorded

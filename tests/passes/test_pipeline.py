@@ -69,7 +69,7 @@ INPUTS = np.linspace(0.1, 0.2, 10), np.sin(np.arange(10.0)) ** 2
 def test_the_life_of_one_line_shows_the_route_of_a_gradient(checkout: Path) -> None:
     page = (checkout / "docs/architecture.md").read_text().partition("gradient:\n")[2]
     shown = re.findall(r"^    (\w+) +\d+ (?:rows|->)", page.partition("```")[0], re.MULTILINE)
-    route = f"{ROUTES[pipeline.recorded]} {ROUTES[pipeline.gradient]}"
+    route = f"{ROUTES[pipeline.recorded]} eliminate {ROUTES[pipeline.gradient]}"
     assert shown == route.replace(PRIMAL, f"{PRIMAL} fma").split()
 
 

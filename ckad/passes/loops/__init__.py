@@ -1,5 +1,12 @@
-"""Loops as other loops.
+"""Loops as other loops, or as calls.
 
-counted    a loop whose number of steps is computed, as one over all places under a mask
-together   many loops that are alike and do not wait for one another, as the steps of one
+counted       a loop whose number of steps is computed, as one over all places under a mask
+together      many loops that are alike and do not wait for one another, as the steps of one
+eliminations  loops that eliminate, as calls of a routine; `trial` finds them
 """
+
+from ckad.passes.loops.eliminations import eliminations
+from ckad.passes.loops.together import together
+from ckad.passes.loops.trial import Runner
+
+__all__ = ["Runner", "eliminations", "together"]

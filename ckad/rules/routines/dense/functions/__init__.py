@@ -2,6 +2,7 @@
 
 from ckad.rules.routines.dense.functions import (
     compact,
+    elimination,
     exponential,
     indefinite,
     pade,
@@ -10,4 +11,13 @@ from ckad.rules.routines.dense.functions import (
     sylvester,
 )
 
-__all__ = ["compact", "exponential", "indefinite", "pade", "polar", "roots", "sylvester"]
+__all__ = [
+    "compact",
+    "elimination",
+    "exponential",
+    "indefinite",
+    "pade",
+    "polar",
+    "roots",
+    "sylvester",
+]

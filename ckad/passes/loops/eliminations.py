@@ -1,0 +1,206 @@
+"""Loops that eliminate are calls of a routine that does so in blocks.
+
+However LU factors without an order of rows are written, by elements, by products of parts of rows
+and columns, by rows that are subtracted from others, with right-hand sides or without: what a loop
+leaves where is read off what it makes of matrices whose factors are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import numpy as np
+
+from ckad.passes.loops.trial import LEAST, Factors, Runner, Trial, trial_of, tried
+from ckad.passes.rewrite import in_bodies
+from ckad.rules.routines.dense.functions.elimination import eliminated
+from ckad.rules.routines.dense.triangles import triangular
+from ckad.tape.builder import Builder
+from ckad.tape.ops import Op
+from ckad.tape.tape import Tape
+
+_Formula = Callable[[Factors], np.ndarray]
+#: What may lie below the diagonal, on it, above it, and to the right of the square.
+_BELOW: Mapping[str, _Formula] = {
+    "factors": lambda f: f.lower,
+    "zeros": lambda f: np.zeros_like(f.lower),
+    "given": lambda f: f.square,
+    "times pivots": lambda f: f.lower * np.diag(f.upper),
+}
+_ON: Mapping[str, _Formula] = {
+    "factors": lambda f: f.upper,
+    "ones": lambda f: np.ones_like(f.lower),
+    "zeros": lambda f: np.zeros_like(f.lower),
+}
+_ABOVE: Mapping[str, _Formula] = {
+    "factors": lambda f: f.upper,
+    "zeros": lambda f: np.zeros_like(f.lower),
+    "given": lambda f: f.square,
+    "over pivots": lambda f: f.upper / np.diag(f.upper)[:, None],
+}
+_RIGHT: Mapping[str, _Formula] = {"factors": lambda f: f.solved, "given": lambda f: f.beside}
+_Outcome = list[tuple[Factors, list[np.ndarray]]]
+
+
+class _Said(NamedTuple):
+    """What one result of a loop is: a matrix by its parts, or a vector and which."""
+
+    below: str = ""
+    on: str = ""
+    above: str = ""
+    right: str = ""  # "none" of a square one
+    side: int = -1
+
+
+def eliminations(tape: Tape, run: Runner) -> Tape:
+    """``tape`` with loops that eliminate, those in bodies too, as calls; ``run`` tries them."""
+    if not _may_hold(tape):
+        return tape
+    tape = in_bodies(tape, partial(eliminations, run=run))
+    loops = [k for k, row in enumerate(tape.rows) if row.op is Op.LOOP]
+    found = {k: x for k in loops if (x := _is(tape, k, run))}
+    if not found:
+        return tape
+    b, env = Builder(), dict[int, int]()
+    results = dict[tuple[int, int], int]()
+    for k, row in enumerate(tape.rows):
+        b.where = tape.sources[row.source]
+        if k in found:
+            trial, said = found[k]
+            parts = _Parts(b, trial, env)
+            results |= {(k, i): parts.result(x) for i, x in enumerate(said)}
+        elif row.op is Op.RESULT and row.operands[0] in found:
+            env[k] = results[row.operands[0], row.attrs[0]]
+        else:
+            env[k] = b.copy_row(tape, k, env)
+    return b.tape([env[k] for k in tape.outputs.tolist()])
+
+
+def _may_hold(tape: Tape) -> bool:
+    """Whether there is a loop that is given a matrix which is large enough."""
+    own = (x for row in tape.rows if row.op is Op.LOOP for x in row.operands)
+    types = (tape.rows[x].type for x in own)
+    large = any(t.is_array and len(t.shape) == 2 and min(t.shape) >= LEAST for t in types)
+    return large or any(map(_may_hold, tape.bodies))
+
+
+def _is(tape: Tape, k: int, run: Runner) -> tuple[Trial, list[_Said]] | None:
+    """What the results of the loop in row k are; None if it is no elimination."""
+    trial = trial_of(tape, k)
+    outcome = None if trial is None else tried(trial, run)
+    if trial is None or outcome is None:
+        return None
+    said = [_said(trial, outcome, i) for i in range(len(outcome[0][1]))]
+    known = [x for x in said if x is not None]
+    of_factors = any(not {x.below, x.above}.issubset({"", "zeros", "given"}) for x in known)
+    return (trial, known) if of_factors and len(known) == len(said) else None
+
+
+def _said(trial: Trial, outcome: _Outcome, i: int) -> _Said | None:
+    """What result i is."""
+    n, columns = trial.shape
+    shape = outcome[0][1][i].shape
+    if shape == (n,):
+        for k in range(len(trial.sides)):
+            if all(np.array_equal(f.solved_sides[k], results[i]) for f, results in outcome):
+                return _Said(side=k)
+        return None
+    if shape not in ((n, n), (n, columns)):
+        return None
+    lower = np.tri(n, k=-1, dtype=bool)
+    below, above = _name(_BELOW, outcome, i, lower), _name(_ABOVE, outcome, i, lower.T)
+    on, beside = _name(_ON, outcome, i, np.eye(n, dtype=bool)), np.ones((n, columns - n), bool)
+    right = _name(_RIGHT, outcome, i, beside, n) if shape[1] > n else "none"
+    return _Said(below, on, above, right) if below and on and above and right else None
+
+
+def _name(
+    formulas: Mapping[str, _Formula], outcome: _Outcome, i: int, where: np.ndarray, start: int = 0
+) -> str:
+    """The formula of a part of result i."""
+    stop = start + where.shape[1]
+    for name, formula in formulas.items():
+        if all(
+            np.array_equal(formula(f)[where], results[i][:, start:stop][where])
+            for f, results in outcome
+        ):
+            return name
+    return ""
+
+
+class _Parts:
+    """The parts of results on a tape, each computed once, if at all."""
+
+    def __init__(self, b: Builder, trial: Trial, env: Mapping[int, int]) -> None:
+        self.b = b
+        self.n, self.columns = trial.shape
+        self.matrix, self.sides = env[trial.matrix], [env[x] for x in trial.sides]
+
+    def result(self, said: _Said) -> int:
+        if said.side >= 0:
+            column = self.b.reshape_to(self.sides[said.side], (self.n, 1))
+            return self.b.reshape_to(self._solved(column), (self.n,))
+        square = self._square(said)
+        if said.right == "none":
+            return square
+        right = self._beside if said.right == "given" else self._solved(self._beside)
+        return self.b.concat(square, right, attrs=(1,))
+
+    def _square(self, said: _Said) -> int:
+        n = self.n
+        lower = np.tri(n, k=-1, dtype=bool)
+        found = self._part(said.on)
+        for name, where in ((said.above, lower.T), (said.below, lower)):
+            part = self._part(name)
+            if part != found:
+                found = self.b.select(self.b.const(where), part, found)
+        return found
+
+    def _part(self, name: str) -> int:
+        b, shape = self.b, (self.n, self.n)
+        if name == "factors":
+            return self._factors
+        if name == "given":
+            return self._given
+        if name in ("zeros", "ones"):
+            return b.full_like(self._given, float(name == "ones"))
+        if name == "times pivots":
+            pivots = b.broadcast_to(b.reshape_to(self._pivots, (1, self.n)), shape)
+            return b.mul(self._factors, pivots)
+        pivots = b.broadcast_to(b.reshape_to(self._pivots, (self.n, 1)), shape)
+        return b.div(self._factors, pivots)
+
+    @cached_property
+    def _given(self) -> int:
+        return self._columns(0, self.n)
+
+    @cached_property
+    def _beside(self) -> int:
+        return self._columns(self.n, self.columns)
+
+    def _columns(self, start: int, stop: int) -> int:
+        if (start, stop) == (0, self.columns):
+            return self.matrix
+        type = self.b.type(self.matrix).with_shape((self.n, stop - start))
+        return self.b.slice(self.matrix, attrs=(0, start, 1, 1), type=type)
+
+    @cached_property
+    def _factors(self) -> int:
+        n = self.n
+        stack = self.b.reshape_to(self._given, (1, n, n))
+        return self.b.reshape_to(self.b.call(stack, attrs=(eliminated.number,)), (n, n))
+
+    @cached_property
+    def _pivots(self) -> int:
+        b = self.b
+        eye = b.const(np.eye(self.n, dtype=bool))
+        return b.sum(b.select(eye, self._factors, b.full_like(self._factors, 0.0)), attrs=(1,))
+
+    def _solved(self, right: int) -> int:
+        """L^-1 of columns."""
+        b = self.b
+        stacks = [b.reshape_to(x, (1, *b.type(x).shape)) for x in (self._factors, right)]
+        attrs = (triangular.number, 1, 0, 1, 0)
+        return b.reshape_to(b.call(*stacks, attrs=attrs), b.type(right).shape)

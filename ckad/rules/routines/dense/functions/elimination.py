@@ -1,0 +1,331 @@
+"""LU factors without an order of rows, as elimination by loops gives them, in blocks by BLAS.
+
+A zero on the diagonal is divided by, as those loops do: nothing is said of it.
+"""
+
+from __future__ import annotations
+
+from ckad.kernel import kernel
+from ckad.rules.registry import Tangents
+from ckad.rules.routines.dense.lapack import L, N, R, T, U
+from ckad.rules.routines.dense.matrices import (
+    Matrix,
+    add,
+    eye,
+    matrices,
+    need,
+    square,
+    square_stack,
+)
+from ckad.rules.routines.dense.triangles import triangle, triangular
+from ckad.rules.routines.memory import (
+    HEAD,
+    compiled,
+    copy,
+    doubles,
+    external,
+    from_code,
+    integers,
+    letters,
+    short_integers,
+)
+from ckad.tape.builder import Builder
+from ckad.tape.routines import Attributes
+from ckad.tape.types import Type
+
+_dgemm = external("dgemm", 13)
+_dtrsm = external("dtrsm", 11)
+
+#: So few rows are done one by one.
+_FEW = 16
+#: Rows of which both triangles of a product are computed together.
+_STRIP = 32
+#: Where numbers, sizes and letters for BLAS lie in a workspace.
+_NUMBERS, _SIZES = 64, 16
+
+# eliminated(A [b, n, n]) -> U, and below its diagonal L, with A = L U
+
+
+def _eliminated_shape(attrs: Attributes, a: Type) -> Type:
+    square_stack("eliminated", attrs, 0, a)
+    return a
+
+
+def _eliminated(words: int, arrays: int, work: int) -> int:
+    batch, n = integers(words, 2)
+    out, a = integers(arrays, 2)
+    copy(doubles(out, batch * n * n), doubles(a, batch * n * n))
+    numbers = doubles(work + _NUMBERS, 2)
+    numbers[0], numbers[1] = -1.0, 1.0
+    for k in range(batch):
+        _forward(work, out + 8 * k * n * n, n, n)
+    return 0
+
+
+@kernel
+def _forward(work: int, x: int, n: int, step: int) -> None:
+    """The factors of n rows at ``x``, which lie ``step`` apart, in their place; in halves."""
+    if n <= _FEW:
+        _forward_rows(x, n, step)
+        return
+    first = (n // 2 + 7) // 8 * 8
+    rest = n - first
+    beside, below, corner = 8 * first, 8 * first * step, 8 * first * (step + 1)
+    _forward(work, x, first, step)
+    _halves(work, first, rest, step)
+    text, number = letters(work, 4), work + _NUMBERS
+    # A_12 <- L_11^-1 A_12, of which BLAS sees the transposes
+    text[0], text[1], text[2], text[3] = R, U, N, U
+    _dtrsm(work, work + 1, work + 2, work + 3, work + 20, work + 16, number + 8, x, work + 24,
+           x + beside, work + 24)  # fmt: skip
+    # A_21 <- A_21 U_11^-1
+    text[0], text[1], text[2], text[3] = L, L, N, N
+    _dtrsm(work, work + 1, work + 2, work + 3, work + 16, work + 20, number + 8, x, work + 24,
+           x + below, work + 24)  # fmt: skip
+    # A_22 -= A_21 A_12
+    text[0], text[1] = N, N
+    _dgemm(work, work + 1, work + 20, work + 20, work + 16, number, x + beside, work + 24,
+           x + below, work + 24, number + 8, x + corner, work + 24)  # fmt: skip
+    _forward(work, x + corner, rest, step)
+
+
+@kernel
+def _halves(work: int, first: int, rest: int, step: int) -> None:
+    sizes = short_integers(work + _SIZES, 8)
+    sizes[0], sizes[1], sizes[2] = first, rest, step
+
+
+@kernel
+def _forward_rows(x: int, n: int, step: int) -> None:
+    a = doubles(x, (n - 1) * step + n)
+    for k in range(n - 1):
+        pivot = a[k * step + k]
+        for i in range(k + 1, n):
+            factor = a[i * step + k] / pivot
+            a[i * step + k] = factor
+            for j in range(k + 1, n):
+                a[i * step + j] -= factor * a[k * step + j]
+
+
+_ELIMINATED = compiled(_eliminated, lambda attrs, a: 0)
+
+
+def _upper(x: Matrix) -> Matrix:
+    return triangle(x, 0)
+
+
+def _with_ones(x: Matrix) -> Matrix:
+    return x.lower(0.0) + eye(x.b, *x.shape[:2])
+
+
+def _by_lower(lu: Matrix, x: Matrix, adjoint: int) -> Matrix:
+    """L^-1 X or L^-T X."""
+    return _solved(lu, x, 1, adjoint)
+
+
+def _by_upper(lu: Matrix, x: Matrix, adjoint: int) -> Matrix:
+    """U^-1 X or U^-T X, by the diagonal and what is left with ones there: a zero is no error."""
+    b = lu.b
+    divisor = b.broadcast_to(lu.T.diagonal().T.plain().re, lu.shape)
+    unit = Matrix(b, b.div(lu.plain().re, divisor))
+    across = b.broadcast_to(lu.diagonal().T.plain().re, x.shape)
+    if adjoint:
+        return Matrix(b, b.div(_solved(unit, x, 0, 1).re, across))
+    return _solved(unit, Matrix(b, b.div(x.plain().re, across)), 0, 0)
+
+
+def _solved(x: Matrix, y: Matrix, lower: int, adjoint: int) -> Matrix:
+    attrs = (triangular.number, lower, adjoint, 1, 0)
+    return Matrix(x.b, x.b.call(x.plain().re, y.plain().re, attrs=attrs))
+
+
+def _pushed(lu: Matrix, change: Matrix) -> Matrix:
+    """M = L^-1 dA U^-1, of which dL = L M below the diagonal and dU = M U from it on."""
+    m = _by_upper(lu, _by_lower(lu, change, 0).T, 1).T
+    return _with_ones(lu) @ m.lower(0.0) + _upper(m) @ _upper(lu)
+
+
+def _pulled(lu: Matrix, ct: Matrix) -> Matrix:
+    """L^-T M U^-T, where M is L^T ct below the diagonal and ct U^T from it on."""
+    m = (_with_ones(lu).T @ ct.lower(0.0)).lower(0.0) + _upper(_upper(ct) @ _upper(lu).T)
+    return _outer(lu, m)
+
+
+def _outer(lu: Matrix, m: Matrix) -> Matrix:
+    """L^-T M U^-T"""
+    return _by_upper(lu, _by_lower(lu, m, 1).T, 0).T
+
+
+def _eliminated_jvp(b: Builder, tangents: Tangents, out: int, a: int, attrs: Attributes) -> int:
+    assert tangents[0] is not None
+    return _pushed(Matrix(b, out), Matrix(b, tangents[0])).plain().re
+
+
+def _eliminated_vjp(b: Builder, ct: int, out: int, a: int, attrs: Attributes) -> tuple[int]:
+    return (b.call(out, ct, attrs=(eliminated_pull.number,)),)
+
+
+eliminated = from_code(
+    "eliminated",
+    _eliminated_shape,
+    _ELIMINATED,
+    _eliminated_jvp,
+    _eliminated_vjp,
+    lambda attrs, a: 2 / 3 * a.size * a.shape[1],
+)
+
+# eliminated_pull(LU [b, n, n], ct [b, n, n]) -> ct_A: four thirds of n^3 operations, where the
+# formula takes 4 n^3
+
+
+def _eliminated_pull_shape(attrs: Attributes, factors: Type, ct: Type) -> Type:
+    matrices("eliminated_pull", factors, ct)
+    square("eliminated_pull", factors)
+    need(not attrs and factors == ct, f"eliminated_pull of {factors} and {ct}")
+    return ct
+
+
+def _eliminated_pull(words: int, arrays: int, work: int) -> int:
+    batch, n = integers(words, 2)
+    out, factors, ct = integers(arrays, 3)
+    copy(doubles(out, batch * n * n), doubles(ct, batch * n * n))
+    numbers = doubles(work + _NUMBERS, 3)
+    numbers[0], numbers[1], numbers[2] = -1.0, 1.0, 0.0
+    for k in range(batch):
+        at = 8 * k * n * n
+        _reverse(work, factors + at, out + at, n, n)
+    return 0
+
+
+@kernel
+def _reverse(work: int, x: int, y: int, n: int, step: int) -> None:
+    """A cotangent at ``y`` of factors at ``x`` to that of A, in halves as these are computed."""
+    if n <= _FEW:
+        _reverse_rows(x, y, n, step)
+        return
+    first = (n // 2 + 7) // 8 * 8
+    rest = n - first
+    beside, below, corner = 8 * first, 8 * first * step, 8 * first * (step + 1)
+    _reverse(work, x + corner, y + corner, rest, step)
+    _halves(work, first, rest, step)
+    text, number = letters(work, 4), work + _NUMBERS
+    # ct_21 -= ct_22 U_12^T; BLAS sees ct_21^T -= U_12 ct_22^T, the first of which it has turned
+    text[0], text[1] = T, N
+    _dgemm(work, work + 1, work + 16, work + 20, work + 20, number, x + beside, work + 24,
+           y + corner, work + 24, number + 8, y + below, work + 24)  # fmt: skip
+    # ct_12 -= L_21^T ct_22
+    text[0], text[1] = N, T
+    _dgemm(work, work + 1, work + 20, work + 16, work + 20, number, y + corner, work + 24,
+           x + below, work + 24, number + 8, y + beside, work + 24)  # fmt: skip
+    # ct_12 <- L_11^-T ct_12
+    text[0], text[1], text[2], text[3] = R, U, T, U
+    _dtrsm(work, work + 1, work + 2, work + 3, work + 20, work + 16, number + 8, x, work + 24,
+           y + beside, work + 24)  # fmt: skip
+    # ct_21 <- ct_21 U_11^-T
+    text[0], text[1], text[2], text[3] = L, L, T, N
+    _dtrsm(work, work + 1, work + 2, work + 3, work + 16, work + 20, number + 8, x, work + 24,
+           y + below, work + 24)  # fmt: skip
+    # ct_11 -= ct_12 U_12^T below the diagonal, L_21^T ct_21 from it on
+    for start in range(0, first, _STRIP):
+        _strip(work, x, y, first, step, start, min(_STRIP, first - start))
+    _reverse(work, x, y, first, step)
+
+
+@kernel
+def _strip(work: int, x: int, y: int, first: int, step: int, start: int, rows: int) -> None:
+    """Rows of ct_11 from ``start`` on."""
+    sizes, text, number = short_integers(work + _SIZES, 8), letters(work, 4), work + _NUMBERS
+    beside, below, behind = 8 * first, 8 * first * step, start + rows
+    row = 8 * start * step
+    corner = work + HEAD
+    sizes[3], sizes[4] = start, rows
+    text[0], text[1] = T, N
+    if start:
+        _dgemm(work, work + 1, work + 28, work + 32, work + 20, number, x + beside, work + 24,
+               y + row + beside, work + 24, number + 8, y + row, work + 24)  # fmt: skip
+    _dgemm(work, work + 1, work + 32, work + 32, work + 20, number + 8, x + row + beside, work + 24,
+           y + row + beside, work + 24, number + 16, corner, work + 32)  # fmt: skip
+    to, both = doubles(y + row + 8 * start, (rows - 1) * step + rows), doubles(corner, rows * rows)
+    for i in range(rows):
+        for j in range(i):
+            to[i * step + j] -= both[i * rows + j]
+    text[0], text[1] = N, T
+    _dgemm(work, work + 1, work + 32, work + 32, work + 20, number + 8, y + below + 8 * start,
+           work + 24, x + below + 8 * start, work + 24, number + 16, corner,
+           work + 32)  # fmt: skip
+    for i in range(rows):
+        for j in range(i, rows):
+            to[i * step + j] -= both[i * rows + j]
+    if behind < first:
+        sizes[3] = first - behind
+        _dgemm(work, work + 1, work + 28, work + 32, work + 20, number, y + below + 8 * behind,
+               work + 24, x + below + 8 * start, work + 24, number + 8, y + row + 8 * behind,
+               work + 24)  # fmt: skip
+
+
+@kernel
+def _reverse_rows(x: int, y: int, n: int, step: int) -> None:
+    m = (n - 1) * step + n
+    lu, ct = doubles(x, m), doubles(y, m)
+    for k in range(n - 2, -1, -1):
+        row = k * step
+        pivot = lu[row + k]
+        total = 0.0
+        for i in range(k + 1, n):
+            at = i * step
+            factor, of_factor = lu[at + k], ct[at + k]
+            for j in range(k + 1, n):
+                of_factor -= ct[at + j] * lu[row + j]
+                ct[row + j] -= factor * ct[at + j]
+            of_factor /= pivot
+            ct[at + k] = of_factor
+            total += of_factor * factor
+        ct[row + k] -= total
+
+
+_ELIMINATED_PULL = compiled(_eliminated_pull, lambda attrs, factors, ct: 8 * _STRIP * _STRIP)
+
+
+def _eliminated_pull_jvp(
+    b: Builder, tangents: Tangents, out: int, factors: int, given: int, attrs: Attributes
+) -> int | None:
+    """G = L^-T M U^-T: dG = L^-T (dM - (dL^T G) U^T - L^T (G dU^T)) U^-T"""
+    by_factors, by_ct = (None if t is None else Matrix(b, t) for t in tangents)
+    lu, z, g = Matrix(b, factors), Matrix(b, given), Matrix(b, out)
+    lower, upper = _with_ones(lu), _upper(lu)
+    terms = []
+    if by_ct is not None:
+        below, above = lower.T @ by_ct.lower(0.0), _upper(by_ct) @ upper.T
+        terms.append((below.lower(0.0) + _upper(above)).plain().re)
+    if by_factors is not None:
+        of_l, of_u = by_factors.lower(0.0), _upper(by_factors)
+        below, above = of_l.T @ z.lower(0.0), _upper(z) @ of_u.T
+        turned = (of_l.T @ g) @ upper.T + lower.T @ (g @ of_u.T)
+        terms.append((below.lower(0.0) + _upper(above) - turned).plain().re)
+    total = add(b, terms)
+    return None if total is None else _outer(lu, Matrix(b, total)).plain().re
+
+
+def _eliminated_pull_vjp(
+    b: Builder, ct: int, out: int, factors: int, given: int, attrs: Attributes
+) -> tuple[int, int]:
+    """By ct the push of what is given; by L and U what the tangent does with dL and dU, turned."""
+    lu, z, g, w = (Matrix(b, k) for k in (factors, given, out, ct))
+    left = _by_lower(lu, w, 0)  # L^-1 W
+    right = _by_upper(lu, w.T, 1).T  # W U^-1
+    p = _by_upper(lu, left.T, 1).T
+    below, above = p.lower(0.0), _upper(p)
+    of_l = z.lower(0.0) @ below.T - g @ left.T
+    of_u = above.T @ _upper(z) - right.T @ g
+    of_ct = (_with_ones(lu) @ below).lower(0.0) + _upper(above @ _upper(lu))
+    return (of_l.lower(0.0) + _upper(of_u)).plain().re, of_ct.plain().re
+
+
+eliminated_pull = from_code(
+    "eliminated_pull",
+    _eliminated_pull_shape,
+    _ELIMINATED_PULL,
+    _eliminated_pull_jvp,
+    _eliminated_pull_vjp,
+    lambda attrs, factors, ct: 4 / 3 * factors.size * factors.shape[1],
+)
