@@ -2,7 +2,7 @@
 
 counted       a loop whose number of steps is computed, as one over all places under a mask
 together      many loops that are alike and do not wait for one another, as the steps of one
-eliminations  loops that eliminate, as calls of a routine; `trial` finds them
+eliminations  loops that eliminate, and `substitutions`, as calls of routines; `trial` finds them
 """
 
 from ckad.passes.loops.eliminations import eliminations

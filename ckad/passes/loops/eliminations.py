@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ckad.passes.loops.substitutions import substitute, substitution_of
 from ckad.passes.loops.trial import LEAST, Factors, Runner, Trial, trial_of, tried
 from ckad.passes.rewrite import in_bodies
 from ckad.rules.routines.dense.functions.elimination import eliminated
-from ckad.rules.routines.dense.triangles import triangular
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
@@ -61,7 +61,9 @@ def eliminations(tape: Tape, run: Runner) -> Tape:
     tape = in_bodies(tape, partial(eliminations, run=run))
     loops = [k for k, row in enumerate(tape.rows) if row.op is Op.LOOP]
     found = {k: x for k in loops if (x := _is(tape, k, run))}
-    if not found:
+    others = (k for k in loops if k not in found)
+    solved = {k: x for k in others if (x := substitution_of(tape, k, run))}
+    if not found and not solved:
         return tape
     b, env = Builder(), dict[int, int]()
     results = dict[tuple[int, int], int]()
@@ -71,7 +73,11 @@ def eliminations(tape: Tape, run: Runner) -> Tape:
             trial, said = found[k]
             parts = _Parts(b, trial, env)
             results |= {(k, i): parts.result(x) for i, x in enumerate(said)}
-        elif row.op is Op.RESULT and row.operands[0] in found:
+        elif k in solved:
+            trial, *about = solved[k]
+            x = substitute(b, env[trial.matrix], env[trial.sides[0]], *about)
+            results |= {(k, i): x for i in range(len(trial.tape.outputs))}
+        elif row.op is Op.RESULT and (row.operands[0], row.attrs[0]) in results:
             env[k] = results[row.operands[0], row.attrs[0]]
         else:
             env[k] = b.copy_row(tape, k, env)
@@ -140,8 +146,7 @@ class _Parts:
 
     def result(self, said: _Said) -> int:
         if said.side >= 0:
-            column = self.b.reshape_to(self.sides[said.side], (self.n, 1))
-            return self.b.reshape_to(self._solved(column), (self.n,))
+            return self._solved(self.sides[said.side])
         square = self._square(said)
         if said.right == "none":
             return square
@@ -199,8 +204,5 @@ class _Parts:
         return b.sum(b.select(eye, self._factors, b.full_like(self._factors, 0.0)), attrs=(1,))
 
     def _solved(self, right: int) -> int:
-        """L^-1 of columns."""
-        b = self.b
-        stacks = [b.reshape_to(x, (1, *b.type(x).shape)) for x in (self._factors, right)]
-        attrs = (triangular.number, 1, 0, 1, 0)
-        return b.reshape_to(b.call(*stacks, attrs=attrs), b.type(right).shape)
+        """L^-1 of a vector or of columns."""
+        return substitute(self.b, self._factors, right, 1, 0, 1)

@@ -81,10 +81,13 @@ class Factors(NamedTuple):
         return [np.hstack([self.square, self.beside]), *sides]
 
 
-def trial_of(tape: Tape, k: int) -> Trial | None:
-    """Of the loop in row k; None if it does anything that an elimination does not."""
+def trial_of(tape: Tape, k: int, vectors: bool = False) -> Trial | None:
+    """Of the loop in row k, which gives matrices and perhaps vectors, or ``vectors`` alone; None if
+    it does anything that an elimination or a substitution does not."""
     loop = read_loop(tape, tape.rows[k])
-    if not (_has_form(tape, loop) and _divides(loop.body) and _is_exact(loop.body)):
+    if not (_has_form(tape, loop, vectors) and _is_exact(loop.body)):
+        return None
+    if not (vectors or _divides(loop.body)):
         return None
     if loop.length * _work(loop.body) > _MOST:
         return None
@@ -110,16 +113,20 @@ def trial_of(tape: Tape, k: int) -> Trial | None:
         return None
     if any(tape.rows[x].type.shape != (rows,) for x in sides):
         return None
+    if vectors and (rows != columns or len(sides) != 1):
+        return None
     places = [0 if x in matrices else 1 + sides.index(x) for x in found]
     made = b.copy_row(tape, k, env)
     results = [b.emit(Op.RESULT, [made], (i,), tape.rows[x].type) for i, x in enumerate(loop.carry)]
     return Trial(b.tape(results), matrices[0], tuple(sides), tuple(places))
 
 
-def _has_form(tape: Tape, loop: Loop) -> bool:
+def _has_form(tape: Tape, loop: Loop, vectors: bool) -> bool:
     types = [tape.rows[x].type for x in loop.carry]
     floats = all(t.dtype is DType.F64 and len(t.shape) in (1, 2) for t in types)
-    return loop.guard == UNGUARDED and not loop.xs and not loop.n_ys and floats and bool(types)
+    only_vectors = all(len(t.shape) == 1 for t in types)
+    plain = loop.guard == UNGUARDED and not loop.xs and not loop.n_ys
+    return plain and floats and bool(types) and only_vectors == vectors
 
 
 def _work(tape: Tape) -> float:
@@ -172,14 +179,21 @@ def _copied(b: Builder, tape: Tape, k: int, env: dict[int, int]) -> int:
     return env[k]
 
 
+def ran(trial: Trial, run: Runner, given: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+    """What the loop makes of a matrix and what is beside it; None if it stops."""
+    try:
+        return run(trial.tape, [given[place] for place in trial.places])
+    except (IndexError, ArithmeticError):
+        return None
+
+
 def tried(trial: Trial, run: Runner) -> list[tuple[Factors, list[np.ndarray]]] | None:
     """Known factors, and what the loop makes of their product; several times."""
     found = []
     for seed in range(_TIMES):
         factors = _factors(np.random.default_rng(seed), trial)
-        try:
-            results = run(trial.tape, [factors.given[place] for place in trial.places])
-        except (IndexError, ArithmeticError):
+        results = ran(trial, run, factors.given)
+        if results is None:
             return None
         found.append((factors, results))
     return found
@@ -187,13 +201,20 @@ def tried(trial: Trial, run: Runner) -> list[tuple[Factors, list[np.ndarray]]] |
 
 def _factors(rng: np.random.Generator, trial: Trial) -> Factors:
     n, columns = trial.shape
+    lower = np.tril(numbers(rng, n, n), -1) + np.eye(n)
+    upper = np.triu(numbers(rng, n, n), 1) + np.diag(pivots(rng, n))
+    solved = numbers(rng, n, columns - n)
+    return Factors(lower, upper, solved, tuple(numbers(rng, n) for _ in trial.sides))
 
-    def numbers(*shape: int) -> np.ndarray:
-        found: np.ndarray = rng.integers(1, 2**_BITS, shape) * rng.choice([-1.0, 1.0], shape)
-        return found
 
-    pivots = np.ldexp(rng.choice([-1.0, 1.0], n), rng.integers(-_PLACES, _PLACES + 1, n))
-    lower = np.tril(numbers(n, n), -1) + np.eye(n)
-    upper = np.triu(numbers(n, n), 1) + np.diag(pivots)
-    solved = numbers(n, columns - n)
-    return Factors(lower, upper, solved, tuple(numbers(n) for _ in trial.sides))
+def numbers(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Integers of few bits, none of them zero."""
+    found: np.ndarray = rng.integers(1, 2**_BITS, shape) * rng.choice([-1.0, 1.0], shape)
+    return found
+
+
+def pivots(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Powers of two, by which everything can be divided."""
+    places = rng.integers(-_PLACES, _PLACES + 1, n)
+    found: np.ndarray = np.ldexp(rng.choice([-1.0, 1.0], n), places)
+    return found

@@ -8,6 +8,7 @@ from ckad.rules.routines.dense.functions import (
     pade,
     polar,
     roots,
+    substitution,
     sylvester,
 )
 
@@ -19,5 +20,6 @@ __all__ = [
     "pade",
     "polar",
     "roots",
+    "substitution",
     "sylvester",
 ]
