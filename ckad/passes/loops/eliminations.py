@@ -17,6 +17,7 @@ from ckad.passes.loops.substitutions import substitute, substitution_of
 from ckad.passes.loops.trial import LEAST, Factors, Runner, Trial, trial_of, tried
 from ckad.passes.rewrite import in_bodies
 from ckad.rules.routines.dense.functions.elimination import eliminated
+from ckad.rules.routines.dense.functions.rooted import rooted
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
@@ -54,29 +55,35 @@ class _Said(NamedTuple):
     side: int = -1
 
 
+class _Elimination(NamedTuple):
+    """A loop, and what its results are; ``turned`` if it reads the upper triangle alone."""
+
+    trial: Trial
+    said: list[_Said]
+    turned: bool
+
+
 def eliminations(tape: Tape, run: Runner) -> Tape:
     """``tape`` with loops that eliminate, those in bodies too, as calls; ``run`` tries them."""
     if not _may_hold(tape):
         return tape
     tape = in_bodies(tape, partial(eliminations, run=run))
     loops = [k for k, row in enumerate(tape.rows) if row.op is Op.LOOP]
-    found = {k: x for k in loops if (x := _is(tape, k, run))}
-    others = (k for k in loops if k not in found)
-    solved = {k: x for k in others if (x := substitution_of(tape, k, run))}
-    if not found and not solved:
+    told = {k: _elimination(tape, k, run) or substitution_of(tape, k, run) for k in loops}
+    if not any(told.values()):
         return tape
     b, env = Builder(), dict[int, int]()
     results = dict[tuple[int, int], int]()
     for k, row in enumerate(tape.rows):
         b.where = tape.sources[row.source]
-        if k in found:
-            trial, said = found[k]
-            parts = _Parts(b, trial, env)
-            results |= {(k, i): parts.result(x) for i, x in enumerate(said)}
-        elif k in solved:
-            trial, *about = solved[k]
-            x = substitute(b, env[trial.matrix], env[trial.sides[0]], *about)
-            results |= {(k, i): x for i in range(len(trial.tape.outputs))}
+        about = told.get(k)
+        if isinstance(about, _Elimination):
+            parts = (_Roots if about.trial.roots else _Parts)(b, about, env)
+            results |= {(k, i): parts.result(x) for i, x in enumerate(about.said)}
+        elif about is not None:
+            trial, *flags = about
+            solution = substitute(b, env[trial.matrix], env[trial.sides[0]], *flags)
+            results |= {(k, i): solution for i in range(len(trial.tape.outputs))}
         elif row.op is Op.RESULT and (row.operands[0], row.attrs[0]) in results:
             env[k] = results[row.operands[0], row.attrs[0]]
         else:
@@ -92,16 +99,21 @@ def _may_hold(tape: Tape) -> bool:
     return large or any(map(_may_hold, tape.bodies))
 
 
-def _is(tape: Tape, k: int, run: Runner) -> tuple[Trial, list[_Said]] | None:
+def _elimination(tape: Tape, k: int, run: Runner) -> _Elimination | None:
     """What the results of the loop in row k are; None if it is no elimination."""
     trial = trial_of(tape, k)
-    outcome = None if trial is None else tried(trial, run)
-    if trial is None or outcome is None:
+    if trial is None:
         return None
-    said = [_said(trial, outcome, i) for i in range(len(outcome[0][1]))]
-    known = [x for x in said if x is not None]
-    of_factors = any(not {x.below, x.above}.issubset({"", "zeros", "given"}) for x in known)
-    return (trial, known) if of_factors and len(known) == len(said) else None
+    for turned in (False, True) if trial.roots else (False,):
+        outcome = tried(trial, run, turned)
+        if outcome is None:
+            return None
+        said = [_said(trial, outcome, i) for i in range(len(outcome[0][1]))]
+        known = [x for x in said if x is not None]
+        of_factors = any(not {x.below, x.above}.issubset({"", "zeros", "given"}) for x in known)
+        if of_factors and len(known) == len(said):
+            return _Elimination(trial, known, turned)
+    return None
 
 
 def _said(trial: Trial, outcome: _Outcome, i: int) -> _Said | None:
@@ -118,6 +130,8 @@ def _said(trial: Trial, outcome: _Outcome, i: int) -> _Said | None:
     lower = np.tri(n, k=-1, dtype=bool)
     below, above = _name(_BELOW, outcome, i, lower), _name(_ABOVE, outcome, i, lower.T)
     on, beside = _name(_ON, outcome, i, np.eye(n, dtype=bool)), np.ones((n, columns - n), bool)
+    if trial.roots and not {below, on, above} <= {"factors", "zeros", "given"}:
+        return None
     right = _name(_RIGHT, outcome, i, beside, n) if shape[1] > n else "none"
     return _Said(below, on, above, right) if below and on and above and right else None
 
@@ -139,8 +153,9 @@ def _name(
 class _Parts:
     """The parts of results on a tape, each computed once, if at all."""
 
-    def __init__(self, b: Builder, trial: Trial, env: Mapping[int, int]) -> None:
-        self.b = b
+    def __init__(self, b: Builder, about: _Elimination, env: Mapping[int, int]) -> None:
+        trial = about.trial
+        self.b, self.turned = b, about.turned
         self.n, self.columns = trial.shape
         self.matrix, self.sides = env[trial.matrix], [env[x] for x in trial.sides]
 
@@ -157,8 +172,8 @@ class _Parts:
         n = self.n
         lower = np.tri(n, k=-1, dtype=bool)
         found = self._part(said.on)
-        for name, where in ((said.above, lower.T), (said.below, lower)):
-            part = self._part(name)
+        above = self._above if said.above == "factors" else self._part(said.above)
+        for part, where in ((above, lower.T), (self._part(said.below), lower)):
             if part != found:
                 found = self.b.select(self.b.const(where), part, found)
         return found
@@ -197,6 +212,11 @@ class _Parts:
         stack = self.b.reshape_to(self._given, (1, n, n))
         return self.b.reshape_to(self.b.call(stack, attrs=(eliminated.number,)), (n, n))
 
+    @property
+    def _above(self) -> int:
+        """What has the factors above its diagonal."""
+        return self._factors
+
     @cached_property
     def _pivots(self) -> int:
         b = self.b
@@ -206,3 +226,21 @@ class _Parts:
     def _solved(self, right: int) -> int:
         """L^-1 of a vector or of columns."""
         return substitute(self.b, self._factors, right, 1, 0, 1)
+
+
+class _Roots(_Parts):
+    """Those of Cholesky's factor."""
+
+    @cached_property
+    def _factors(self) -> int:
+        n = self.n
+        given = self._turned(self._given) if self.turned else self._given
+        stack = self.b.reshape_to(given, (1, n, n))
+        return self.b.reshape_to(self.b.call(stack, attrs=(rooted.number,)), (n, n))
+
+    @cached_property
+    def _above(self) -> int:
+        return self._turned(self._factors)
+
+    def _turned(self, x: int) -> int:
+        return self.b.transpose(x, attrs=(1, 0))

@@ -27,12 +27,12 @@ LEAST = 16
 _MOST, _VECTOR = 1.5e9, 8
 #: So often a loop is tried.
 _TIMES = 2
-#: Bits of elements; most places of a pivot's only bit on either side of the point.
-_BITS, _PLACES = 8, 20
+#: Bits of elements; most places of a pivot's only bit on either side of the point, and of a root.
+_BITS, _PLACES, _OF_ROOT = 8, 20, 8
 
 _EXACT = {
-    *(Op.RESULT, Op.NEG, Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.FMA, Op.SELECT, Op.SUM, Op.MATMUL),
-    *(Op.GATHER, Op.SCATTER, Op.SCATTER_ADD, Op.WRAP, Op.LOOP, Op.INPUT),
+    *(Op.INPUT, Op.RESULT, Op.NEG, Op.SQRT, Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.FMA, Op.SELECT),
+    *(Op.SUM, Op.MATMUL, Op.GATHER, Op.SCATTER, Op.SCATTER_ADD, Op.WRAP, Op.LOOP, Op.COND),
 }
 _OF_INTEGERS = {
     *(Op.MAXIMUM, Op.MINIMUM, Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE, Op.AND, Op.OR, Op.NOT),
@@ -49,6 +49,7 @@ class Trial(NamedTuple):
     matrix: int  # the operand that is eliminated
     sides: tuple[int, ...]  # vectors beside it
     places: tuple[int, ...]  # of the tape's inputs: 0 the matrix, k the k-th side
+    roots: bool  # whether it takes square roots, as Cholesky's factors are made of
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -59,15 +60,11 @@ class Trial(NamedTuple):
 class Factors(NamedTuple):
     """A matrix of n rows with its factors: what lies to the right of its first n columns, too."""
 
-    lower: np.ndarray  # L, with ones on its diagonal
+    square: np.ndarray  # its first n columns
+    lower: np.ndarray  # L, with ones on its diagonal unless it is Cholesky's
     upper: np.ndarray  # U
     solved: np.ndarray  # L^-1 of what is to the right
     solved_sides: tuple[np.ndarray, ...]  # and of the vectors beside the matrix
-
-    @property
-    def square(self) -> np.ndarray:
-        product: np.ndarray = self.lower @ self.upper
-        return product
 
     @property
     def beside(self) -> np.ndarray:
@@ -115,10 +112,13 @@ def trial_of(tape: Tape, k: int, vectors: bool = False) -> Trial | None:
         return None
     if vectors and (rows != columns or len(sides) != 1):
         return None
+    roots = _takes_roots(loop.body)
+    if roots and (sides or rows != columns):
+        return None
     places = [0 if x in matrices else 1 + sides.index(x) for x in found]
     made = b.copy_row(tape, k, env)
     results = [b.emit(Op.RESULT, [made], (i,), tape.rows[x].type) for i, x in enumerate(loop.carry)]
-    return Trial(b.tape(results), matrices[0], tuple(sides), tuple(places))
+    return Trial(b.tape(results), matrices[0], tuple(sides), tuple(places), roots)
 
 
 def _has_form(tape: Tape, loop: Loop, vectors: bool) -> bool:
@@ -136,6 +136,8 @@ def _work(tape: Tape) -> float:
         if row.op is Op.LOOP:
             loop = read_loop(tape, row)
             total += loop.length * _work(loop.body) / (2 if loop.guard == COUNTED else 1)
+        elif row.op is Op.COND:
+            total += sum(_work(tape.bodies[k]) for k in row.attrs)
         elif row.type.is_array:
             moves = OPS[row.op].group in (Group.LEAF, Group.SHAPE)
             total += 1 if moves else 1 + row.type.size / _VECTOR
@@ -144,6 +146,10 @@ def _work(tape: Tape) -> float:
 
 def _divides(tape: Tape) -> bool:
     return any(row.op is Op.DIV for row in tape.rows) or any(map(_divides, tape.bodies))
+
+
+def _takes_roots(tape: Tape) -> bool:
+    return any(row.op is Op.SQRT for row in tape.rows) or any(map(_takes_roots, tape.bodies))
 
 
 def _is_exact(tape: Tape) -> bool:
@@ -187,11 +193,14 @@ def ran(trial: Trial, run: Runner, given: Sequence[np.ndarray]) -> list[np.ndarr
         return None
 
 
-def tried(trial: Trial, run: Runner) -> list[tuple[Factors, list[np.ndarray]]] | None:
+def tried(
+    trial: Trial, run: Runner, turned: bool = False
+) -> list[tuple[Factors, list[np.ndarray]]] | None:
     """Known factors, and what the loop makes of their product; several times."""
     found = []
     for seed in range(_TIMES):
-        factors = _factors(np.random.default_rng(seed), trial)
+        rng = np.random.default_rng(seed)
+        factors = _cholesky(rng, trial, turned) if trial.roots else _factors(rng, trial)
         results = ran(trial, run, factors.given)
         if results is None:
             return None
@@ -204,7 +213,17 @@ def _factors(rng: np.random.Generator, trial: Trial) -> Factors:
     lower = np.tril(numbers(rng, n, n), -1) + np.eye(n)
     upper = np.triu(numbers(rng, n, n), 1) + np.diag(pivots(rng, n))
     solved = numbers(rng, n, columns - n)
-    return Factors(lower, upper, solved, tuple(numbers(rng, n) for _ in trial.sides))
+    sides = tuple(numbers(rng, n) for _ in trial.sides)
+    return Factors(lower @ upper, lower, upper, solved, sides)
+
+
+def _cholesky(rng: np.random.Generator, trial: Trial, turned: bool) -> Factors:
+    """Of a matrix whose upper triangle, or if it is ``turned`` its lower one, is anything."""
+    n, _ = trial.shape
+    root = np.tril(numbers(rng, n, n), -1) + np.diag(np.abs(pivots(rng, n, _OF_ROOT)))
+    kept = np.tri(n, dtype=bool)
+    square = np.where(kept.T if turned else kept, root @ root.T, numbers(rng, n, n))
+    return Factors(square, root, root.T, np.empty((n, 0)), ())
 
 
 def numbers(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -213,8 +232,8 @@ def numbers(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return found
 
 
-def pivots(rng: np.random.Generator, n: int) -> np.ndarray:
+def pivots(rng: np.random.Generator, n: int, most: int = _PLACES) -> np.ndarray:
     """Powers of two, by which everything can be divided."""
-    places = rng.integers(-_PLACES, _PLACES + 1, n)
+    places = rng.integers(-most, most + 1, n)
     found: np.ndarray = np.ldexp(rng.choice([-1.0, 1.0], n), places)
     return found
