@@ -140,7 +140,9 @@ def _work(tape: Tape) -> float:
             total += sum(_work(tape.bodies[k]) for k in row.attrs)
         elif row.type.is_array:
             moves = OPS[row.op].group in (Group.LEAF, Group.SHAPE)
-            total += 1 if moves else 1 + row.type.size / _VECTOR
+            changed = row.operands[2] if row.op in (Op.SCATTER, Op.SCATTER_ADD) else None
+            size = row.type.size if changed is None else tape.rows[changed].type.size
+            total += 1 if moves else 1 + size / _VECTOR
     return total
 
 
