@@ -39,7 +39,7 @@ from ckad.trace.source import follow
 from ckad.trace.source.control.recalled.guesses import attempted
 from ckad.trace.source.names.bindings import clear
 from ckad.trace.source.outside.clock import computed
-from ckad.trace.source.outside.moved import take_as_arguments
+from ckad.trace.moved import take_as_arguments
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.values.apply import astype

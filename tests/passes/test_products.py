@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ckad
+from ckad.passes.simplify import simplify
 from ckad.passes.vectorise.products import products
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
@@ -174,3 +175,49 @@ def test_a_number_beside_an_outer_product_leaves_the_part_of_a_matrix_one(fun) -
     for x, y in zip(*gradients, strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-12)
     ckad.testing.check_grads(fun, (a, s), order=1)
+
+
+ELEMENTWISE = (Op.MUL, Op.DIV, Op.NEG)
+LARGE = np.random.default_rng(5).normal(size=(90, 70))
+SIDES = {"rows": np.linspace(0.5, 1.0, 70), "columns": np.linspace(0.5, 1.0, 90)}
+OF_VECTORS = {
+    "along rows": ("rows", lambda m, v: np.sum(m * v, axis=1)),
+    "along columns": ("columns", lambda m, v: np.sum(m * v[:, None], axis=0)),
+    "negated": ("columns", lambda m, v: -np.sum(v[:, None] * m, axis=0)),
+    "scaled": ("rows", lambda m, v: 1.5 * m @ v),
+    "divided": ("columns", lambda m, v: v @ (m / 3.0)),
+    "scaled by an element": ("rows", lambda m, v: (m * v[0]) @ v),
+    "scaled columns": ("columns", lambda m, v: (2.0 * m).T @ np.stack([v, v * v], axis=1)),
+}
+
+
+@pytest.mark.parametrize("name", OF_VECTORS)
+def test_a_large_matrix_by_a_vector_is_read_as_it_lies(name):
+    side, function = OF_VECTORS[name]
+    args = LARGE, SIDES[side]
+    rows = simplify(ckad.trace(function)(*args)).rows
+    assert Op.MATMUL in [row.op for row in rows]
+    assert [row for row in rows if row.type.size == LARGE.size and row.op in ELEMENTWISE] == []
+    found = [ckad.jit(function, engine=e)(*args) for e in ("vm", "native")]
+    for each in found:
+        np.testing.assert_allclose(each, function(*args), rtol=1e-12, atol=1e-12)
+    ckad.testing.check_grads(function, args, order=2, engine="vm")
+
+
+def test_a_scaled_matrix_that_is_read_elsewhere_is_laid_out():
+    def both(m, v):
+        scaled = 2.0 * m
+        return scaled @ v + np.sum(scaled, axis=1)
+
+    rows = simplify(ckad.trace(both)(LARGE, SIDES["rows"])).rows
+    assert [row.op for row in rows if row.type.size == LARGE.size].count(Op.MUL) == 1
+    np.testing.assert_allclose(
+        ckad.jit(both)(LARGE, SIDES["rows"]), both(LARGE, SIDES["rows"]), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("shape", [(90, 8), (30, 30)])
+def test_small_or_narrow_matrices_stay_sums(shape):
+    m, v = np.ones(shape), np.ones(shape[1])
+    rows = ckad.trace(lambda m, v: np.sum(m * v, axis=1))(m, v).rows
+    assert Op.MATMUL not in [row.op for row in rows]

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.trace.source.outside import moved, watch
+from ckad.trace import moved
+from ckad.trace.source.outside import watch
 
 pytestmark = pytest.mark.usefixtures("engine")
 

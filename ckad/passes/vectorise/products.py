@@ -1,7 +1,8 @@
 """Sums of products of elements become matrix products.
 
 ``np.sum(x[:, :, None] * w, axis=1)``, as convolutions and projections are written, multiplies every
-row of ``x`` by every column of ``w``: a MATMUL, which never lays the products out in memory.
+row of ``x`` by every column of ``w``: a MATMUL, which never lays the products out in memory. Nor
+are those of a large matrix by a vector, or the matrix that a number scales (``2 * A @ x``).
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from ckad.tape.tape import Row, Tape
 
 #: Products of fewer elements stay in registers.
 LEAST = 512
+#: Elements of a matrix, and rows and columns of it, whose products with a vector are a routine's.
+LARGE, SHORT = 4096, 16
 
 
 class _Factor(NamedTuple):
@@ -30,9 +33,63 @@ class _Factor(NamedTuple):
 
 def products(tape: Tape) -> Tape:
     """``tape`` with sums over what two factors have in common as matrix products."""
-    if not any(_may_be_product(tape, row) for row in tape.rows):
+    scaled = _scaled_matrices(tape)
+    if not scaled and not any(_may_be_product(tape, row) for row in tape.rows):
         return in_bodies(tape, products)
-    return rebuild(tape, _product, products, Sharing())
+
+    def product(b: Builder, row: Row, env: list[int]) -> int | None:
+        if row.op is Op.MATMUL:
+            return _scaled_before(b, row, env, [x in scaled for x in row.operands])
+        return _product(b, row, env)
+
+    return rebuild(tape, product, products, Sharing())
+
+
+def _scaled_matrices(tape: Tape) -> set[int]:
+    """Large matrices times a number, and what shapes them anew, that products alone read."""
+    if not any(row.op is Op.MATMUL for row in tape.rows):
+        return set()
+    read_otherwise = set(tape.outputs.tolist())
+    found = set[int]()
+    for k in range(len(tape) - 1, -1, -1):
+        op, operands, _, type, _ = tape.rows[k]
+        passes = op is Op.RESHAPE and k not in read_otherwise
+        if op is not Op.MATMUL and not passes:
+            read_otherwise.update(operands)
+        if op in (Op.MUL, Op.DIV, Op.RESHAPE) and type.is_float and type.size >= LARGE:
+            found.add(k)
+    return found - read_otherwise
+
+
+def _scaled_before(b: Builder, row: Row, env: Sequence[int], scaled: Sequence[bool]) -> int | None:
+    """A product with a vector, which the number that scales the matrix multiplies instead: the
+    scaled matrix is laid out nowhere."""
+    x, y = (env[k] for k in row.operands)
+    for given, other, which in ((x, y, 0), (y, x, 1)):
+        if scaled[which] and 4 * b.type(other).size <= b.type(given).size:
+            found = _without_number(b, given, other)
+            if found is not None:
+                pair = found if which == 0 else found[::-1]
+                return b.matmul(*pair, attrs=row.attrs)
+    return None
+
+
+def _without_number(b: Builder, matrix: int, vector: int) -> tuple[int, int] | None:
+    """A matrix without a number that multiplies it, and the vector with that."""
+    shape, k = b.type(matrix).shape, matrix
+    while b.rows[k].op is Op.RESHAPE:
+        (k,) = b.rows[k].operands
+    row = b.rows[k]
+    if row.op not in (Op.MUL, Op.DIV):
+        return None
+    ways = (row.operands, row.operands[::-1]) if row.op is Op.MUL else (row.operands,)
+    for rest, of in ways:
+        number = _number(b, of)
+        if number is not None:
+            spread = b.broadcast_to(number, b.type(vector).shape)
+            turned = b.mul(vector, spread) if row.op is Op.MUL else b.div(vector, spread)
+            return b.reshape_to(rest, shape), turned
+    return None
 
 
 def _may_be_product(tape: Tape, row: Row) -> bool:
@@ -86,8 +143,12 @@ def _sum_of_products(b: Builder, row: Row, inner: Row, parts: bool) -> int | Non
         return None
     batch = [a for a in kept if a in x.axes and a in y.axes]
     rows, columns = ([a for a in kept if a not in v.axes] for v in (y, x))
-    if not (rows and columns) and not (parts and _is_part(b, x if rows else y)):
-        return None
+    if not (rows and columns):
+        matrix = x if rows else y
+        if not (parts and _is_part(b, matrix)) and not _is_laid_out(b, matrix, summed, shape):
+            return None
+        if not batch and rows and rows[0] > summed[-1]:  # a row by the matrix as it lies
+            x, y, rows, columns = y, x, columns, rows
     if rows and columns and kept.index(columns[0]) < kept.index(rows[0]):
         x, y, rows, columns = y, x, columns, rows
     left = _matrices(b, x, (batch, rows, summed), shape)
@@ -98,6 +159,14 @@ def _sum_of_products(b: Builder, row: Row, inner: Row, parts: bool) -> int | Non
     if order != kept:
         made = b.transpose(made, attrs=[order.index(a) for a in kept])
     return b.reshape_to(made, row.type.shape)
+
+
+def _is_laid_out(b: Builder, x: _Factor, summed: Sequence[int], shape: Sequence[int]) -> bool:
+    """Whether a factor is one large matrix, of which the product with a vector is a single pass: a
+    sum along one of its axes would read products that are laid out beside it."""
+    if len(x.axes) != 2 or len(summed) != 1 or b.rows[x.row].op is Op.SELECT:
+        return False
+    return min(shape[a] for a in x.axes) >= SHORT and math.prod(shape[a] for a in x.axes) >= LARGE
 
 
 def _is_part(b: Builder, x: _Factor) -> bool:

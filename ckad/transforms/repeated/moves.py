@@ -15,7 +15,7 @@ from typing import Any
 
 from ckad import locks
 from ckad.trace.source.outside.guard import Guard
-from ckad.trace.source.outside.moved import Place, are_numbers, large, moved
+from ckad.trace.moved import Place, are_numbers, large, moved
 
 #: How often a place has to be found changed.
 TIMES = 2

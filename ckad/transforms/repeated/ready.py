@@ -18,7 +18,7 @@ from ckad.tape.reasons import Reason
 from ckad.tape.tape import Tape
 from ckad.trace.record import Recording
 from ckad.trace.source.outside.guard import Guard
-from ckad.trace.source.outside.moved import unmoved
+from ckad.trace.moved import unmoved
 from ckad.transforms import attempts
 from ckad.transforms.call import Call, compiled, stops
 from ckad.transforms.repeated.calls import OTHER, Calls

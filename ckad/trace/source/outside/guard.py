@@ -86,6 +86,11 @@ class Guard:
         self.leaves: list[Callable[[], object]] = []  # what it has left names bound to
 
     @property
+    def is_looked_into(self) -> bool:
+        """Whether something is compared by what it holds."""
+        return bool(self.bare or self.answers or self.counters or self.containers or self.arrays)
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the copies of arrays."""
         return sum(array.nbytes for array, _ in self.arrays)

@@ -61,7 +61,7 @@ def moved(guard: Guard) -> list[Place] | None:
         found.append(place)
     lasting = Guard()
     lasting.objects, lasting.parts, lasting.bare = guard.objects, guard.parts, guard.bare
-    lasting.containers = guard.containers
+    lasting.containers, lasting.answers = guard.containers, guard.answers
     return found if changed <= met and lasting.holds() else None
 
 
@@ -130,7 +130,7 @@ def unmoved(guard: Guard) -> Callable[[], bool]:
         if value is ABSENT or not part.isidentifier():
             return guard.holds
         tests.append(f"{of(owner)}.{part} is {of(getattr(owner, part))}")
-    if guard.bare or guard.counters or guard.containers or guard.arrays:
+    if guard.is_looked_into:
         tests.append(f"{of(guard.contents_hold)}()")
     if len(tests) > MOST:
         return guard.holds
