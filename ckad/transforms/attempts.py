@@ -78,7 +78,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 C = TypeVar("C")
 
-
 #: Whether a call may begin anew, and what stopped its first run.
 _IDLE: tuple[bool, Exception | None] = False, None
 _FIRST: tuple[bool, Exception | None] = True, None
@@ -269,14 +268,14 @@ def usable(
 
     One of other numbers does where these lead along the same course.
     """
-    if _call.for_all and isinstance(known.refusal, TooMuch):
+    recording = known.recording
+    if (_call.for_all and isinstance(known.refusal, TooMuch)) or (
+        recording.outside and not recording.is_apart(arguments.arrays)
+    ):
         return None
-    if known.recording.outside and not known.recording.is_apart(arguments.arrays):
-        return None
-    if known.recording.holds_for(arguments):
-        return known
-    if known.recording.course is None or not _is_plain(arguments):
-        return None
+    holds = recording.holds_for(arguments)
+    if holds or recording.course is None or not _is_plain(arguments):
+        return known if holds else None
     return next(filter(partial(_is_same, leads_along), known.courses()), None)
 
 

@@ -14,8 +14,8 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ckad import locks
-from ckad.trace.source.outside.guard import Guard
 from ckad.trace.moved import Place, are_numbers, large, moved
+from ckad.trace.source.outside.guard import Guard
 
 #: How often a place has to be found changed.
 TIMES = 2

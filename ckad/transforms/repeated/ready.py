@@ -16,9 +16,9 @@ from ckad.loops.compiled import Compiled
 from ckad.loops.driver import depends_on_free
 from ckad.tape.reasons import Reason
 from ckad.tape.tape import Tape
+from ckad.trace.moved import unmoved
 from ckad.trace.record import Recording
 from ckad.trace.source.outside.guard import Guard
-from ckad.trace.moved import unmoved
 from ckad.transforms import attempts
 from ckad.transforms.call import Call, compiled, stops
 from ckad.transforms.repeated.calls import OTHER, Calls
