@@ -58,13 +58,13 @@ _STOPS = (
     *(UnboundError, np.linalg.LinAlgError),
 )
 #: Bodies in bodies are recorded again and again: after so many operations another way is tried.
-_FOR_ALL, _OF_SIZES, _AS_RUN = 130_000, 100_000, 200_000
+FOR_ALL, _OF_SIZES, _AS_RUN = 130_000, 100_000, 200_000
 #: Operations one after the other, which take some seconds.
 _IN_LINE = 60_000
 #: Ways to record, one after the other. As it runs, a program takes many times as long where loops
 #: are tried, as those of long programs have to be. What takes long in every way is given its time.
 _WAYS = (
-    (Given.NOTHING, Most(in_bodies=_FOR_ALL)),
+    (Given.NOTHING, Most(in_bodies=FOR_ALL)),
     (Given.SIZES, Most(in_bodies=_OF_SIZES)),
     (Given.STEPS, Most(_IN_LINE)),
     (Given.DECISIONS, Most(in_bodies=_AS_RUN)),
@@ -72,7 +72,6 @@ _WAYS = (
     (Given.DECISIONS, ALL),
     (Given.NOTHING, ALL),
 )
-FIRST_WAY = _WAYS[0][1]
 _told: dict[Any, Any] = {}  # which warnings were shown
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")

@@ -107,7 +107,7 @@ def _tried(
 ) -> Recorded | None:
     """What is recorded for all numbers and used again; None if that cannot be."""
     try:
-        made = recorded(fun, arguments, kwargs, key, Given.NOTHING, attempts.FIRST_WAY)
+        made = recorded(fun, arguments, kwargs, key, Given.NOTHING, Most(in_bodies=attempts.FOR_ALL))
     except Exception:
         return None
     return None if made.anew else made
