@@ -177,3 +177,43 @@ def test_states_of_seeded_streams_are_put_back():
         assert slope(1.5)[0] == pytest.approx(expected, rel=1e-14)
         assert np.random.rand() == after
     assert anew(noisy, 1.5) == ""
+
+
+def test_lists_that_loops_on_constants_fill_are_known():
+    """Places of supports, which shapes of what is left depend on."""
+
+    def bent(stiffness):
+        fixed = np.zeros((40, 1))
+        fixed[:3], fixed[-1] = 1.0, 1.0
+        held, free = [], []
+        for i in range(40):
+            if fixed[i, 0] == 1:
+                held.append(i)
+            else:
+                free.append(i)
+        matrix = np.diag(np.arange(1.0, 41.0)) * stiffness + np.ones((40, 40))
+        left = np.delete(np.delete(matrix, held, 0), held, 1)
+        return (
+            np.linalg.inv(left).sum()
+            + matrix[np.ix_(free, held)].sum()
+            + matrix[held][:, free].sum()
+        )
+
+    value, slope = ckad.value_and_grad(bent, engine="vm")(2.0)
+    assert value == pytest.approx(bent(2.0), rel=1e-12)
+    assert slope == pytest.approx((bent(2.0 + 1e-6) - bent(2.0 - 1e-6)) / 2e-6, rel=1e-6)
+    assert anew(bent, 2.0) == ""
+
+
+def test_keys_may_be_texts_of_known_numbers():
+    def kept(x):
+        found = {}
+        for year, t in zip(np.arange(20), np.linspace(0.0, 1.0, 20), strict=True):
+            for _ in np.arange(3):
+                x = np.sin(x) + t
+                found[f"{year}"] = found[str(t)] = found["%d %.1f" % (year, t)] = x  # noqa: UP031
+        return found["19"] + found["0.0"] * found["19 1.0"]
+
+    value, slope = ckad.value_and_grad(kept, engine="vm")(2.0)
+    assert value == pytest.approx(kept(2.0), rel=1e-14)
+    assert slope == pytest.approx((kept(2.0 + 1e-6) - kept(2.0 - 1e-6)) / 2e-6, rel=1e-6)

@@ -39,7 +39,7 @@ from ckad.trace.source.operators import BINARY, UNARY, changed, combine, compare
 from ckad.trace.source.outside.judge import hand_over
 from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.outside.watch import watch
-from ckad.trace.source.text import of_object, shown
+from ckad.trace.source.text import known_now, of_object, shown
 from ckad.trace.source.values import as_bound, holds_tracer, lifted, truth, weakened
 from ckad.trace.values.array import Array
 from ckad.trace.values.tracer import Tracer
@@ -143,7 +143,7 @@ _CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda x: x, 114: repr, 115
 
 
 def _formatted(frame: Frame, node: ast.FormattedValue) -> str:
-    found = evaluate(frame, node.value)
+    found = known_now(evaluate(frame, node.value))
     spec = evaluate(frame, node.format_spec) if node.format_spec else ""
     own, spec = of_object(found, node.conversion, spec)
     if own is MISSING and (watched := watch()):

@@ -37,7 +37,7 @@ from ckad.trace.source.outside.guard import ABSENT
 from ckad.trace.source.outside.judge import hand_over
 from ckad.trace.source.outside.kinds import CONTAINERS, is_written, users
 from ckad.trace.source.outside.watch import watch
-from ckad.trace.source.text import TracedText, shown
+from ckad.trace.source.text import TracedText, known_now, shown
 from ckad.trace.source.values import (
     holds_tracer,
     is_weak,
@@ -146,6 +146,7 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
         if (text := joined(function, x, y)) is not NotImplemented:
             return text
     if type(x) in (str, TracedText) and function is operator.mod:
+        y = known_now(y)
         if watched := watch():
             hand_over(watched, y)
         if holds_tracer(y):

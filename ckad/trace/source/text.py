@@ -16,6 +16,8 @@ from numbers import Number
 from typing import Any
 
 from ckad.errors import ConcreteValueError
+from ckad.trace.memory.context import current
+from ckad.trace.memory.known import numbers_of
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.closures import call_from_source
@@ -25,6 +27,7 @@ from ckad.trace.source.outside.kinds import is_written
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.skipped import ShownText, Skipped
 from ckad.trace.source.values import holds_tracer
+from ckad.trace.values.tracer import Tracer, value
 
 
 def _refuse(self: TracedText, *_: Any, **__: Any) -> Any:
@@ -71,6 +74,16 @@ def shown(text: str, made_of: Any) -> str:
     return TimeText(text) if any(map(shows_time, parts)) else text
 
 
+def known_now(x: Any) -> Any:
+    """A number that depends on constants alone, as itself, also in a tuple; all else as it is."""
+    if type(x) is tuple:
+        return tuple(map(known_now, x))
+    if type(x) is not Tracer or not x.scalar or x.classes:
+        return x
+    found = numbers_of(current(), value(x))
+    return x if found is None else found.item() if x.weak else found[()]
+
+
 def check_read(callee: Any, args: Sequence[Any]) -> None:
     """ConcreteValueError where a number is read from such a text."""
     if any(type(x) is TracedText for x in args) and (
@@ -85,6 +98,8 @@ def check_read(callee: Any, args: Sequence[Any]) -> None:
 def as_builtin(function: Any, args: Sequence[Any]) -> Any:
     """What ``float(x)`` or ``str(x)`` makes a number or a text of: what methods of the user's give,
     or the fields of a dataclass; MISSING where Python makes it."""
+    if len(args) == 1 and function in (str, repr) and (x := known_now(args[0])) is not args[0]:
+        return function(x)
     if len(args) != 1 or function not in (str, repr) or is_library(type(args[0]).__module__):
         return classes.as_builtin(function, args)
     (x,) = args

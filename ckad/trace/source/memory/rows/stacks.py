@@ -29,7 +29,7 @@ from ckad.trace.source.names.frame import region
 from ckad.trace.source.values import Slot, flatten
 from ckad.trace.values.apply import apply, astype
 from ckad.trace.values.part import Extent, Extents, Part, as_python_int
-from ckad.trace.values.tracer import Number, Tracer, fresh, value
+from ckad.trace.values.tracer import Number, Tracer, fresh, known_by_running, value
 
 #: What an array read from a list may share memory with.
 ITEM = "an item of a list"
@@ -219,6 +219,8 @@ class Stack:
             buffer, first = self._from_first(buffer), 0
         if isinstance(first, int) and isinstance(count, int):
             return np.copy(buffer[first : first + count])
+        if isinstance(first, int) and (n := known_by_running(count)) is not None:
+            return _constant_if_known(buffer[first : first + int(n)])
         own = fresh(value(buffer), scalar=False)
         if isinstance(count, int) and count == size:
             return own
@@ -374,3 +376,11 @@ def with_rows(items: Sequence[Any], kind: Kind, rows: Tracer) -> Stack:
         made.shelve(item)
     shelve([x.root for x in may_be(rows.storage)], [made.layout.buffers[0].storage.root])
     return made
+
+
+def _constant_if_known(part: Any) -> Any:
+    """Places that loops on constants have found, as such: shapes may depend on them."""
+    numbers = known_by_running(part) if part.dtype.kind == "i" else None
+    if numbers is None:
+        return np.copy(part)
+    return fresh(current().builder.const(np.array(numbers)), scalar=False)
