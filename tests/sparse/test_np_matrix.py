@@ -213,10 +213,30 @@ def test_masks_that_are_matrices():
     ckad.testing.check_grads(under_a_mask, (A, V), order=1, engine="vm")
 
 
+def as_lists_of_matrices_are_pooled(a, v):
+    maps = [np.asmatrix(a), np.asmatrix(a * a)]
+    pooled = [np.average(part[0:1, 0:2]) for part in maps]
+    row, column = np.dot(v, np.asmatrix(a)), np.dot(np.asmatrix(a), v)
+    sizes = sum(np.shape(maps)) + 10 * np.shape(row)[0] + 100 * np.shape(column)[1]
+    sizes = sizes + np.sum(np.multiply(a, np.multiply(maps[1], 1 - maps[0])))
+    return (
+        sizes
+        + np.sum(maps[0].getA() ** 2)
+        + pooled[0] * pooled[1]
+        + np.sum(np.multiply(row, column))
+    )
+
+
+def test_lists_of_matrices_and_products_with_vectors():
+    given = A, V
+    found = ckad.jit(as_lists_of_matrices_are_pooled, engine="vm")(*given)
+    assert found == pytest.approx(as_lists_of_matrices_are_pooled(*given))
+    (lambda a, v: (np.matrix(a) ** 0.5).A,)
+
+
 REFUSED = [
     *(lambda a, v: (np.matrix(a) @ v).A, lambda a, v: (2 ** np.matrix(a)).A),
-    *(lambda a, v: (np.matrix(a) ** 0.5).A, lambda a, v: np.multiply(a, np.matrix(a)).A),
-    lambda a, v: np.dot(np.matrix(a), v).A,
+    lambda a, v: (np.matrix(a) ** 0.5).A,
 ]
 
 

@@ -132,3 +132,12 @@ def test_scipy_takes_no_axis_twice():
     for f in (scipy.fft.fftn, scipy.fft.irfft2):
         with pytest.raises(ValueError, match="all axes must be unique"):
             ckad.jit(lambda z, f=f: f(z, axes=(1, -1)))(Z)
+
+
+def test_lists_of_numbers_are_transformed():
+    def program(x):
+        half = [x**k for k in range(1, 4)]
+        return np.sum(np.fft.fft([1.0, *half, 0, *reversed(half)]).real[:3] ** 2)
+
+    assert ckad.value_and_grad(program)(0.7)[0] == pytest.approx(program(0.7))
+    assert ckad.explain(program, 0.7).anew == ""

@@ -11,7 +11,13 @@ import pytest
 from scipy import special
 
 import ckad
-from ckad.errors import ConcreteValueError, TraceError, UnrecordableError, UnsupportedFunctionError
+from ckad.errors import (
+    ConcreteValueError,
+    RaisedError,
+    TraceError,
+    UnrecordableError,
+    UnsupportedFunctionError,
+)
 
 from .idioms import check
 
@@ -261,10 +267,24 @@ def test_names_that_are_asked_for_by_their_scope():
         return x[0] * globals()["LIMIT"] + locals()["slope"] * x[1] + known + eval("1 + 2")
 
     check(program, X)
-    with pytest.raises(UnrecordableError, match=r"eval\(\) of a text with names \(x\)"):
-        ckad.grad(lambda x: eval("x[0]"))(X)
-    with pytest.raises(UnrecordableError, match=r"exec\(\)"):
+    with pytest.raises(UnrecordableError, match=r"exec\(\) of a text that binds y"):
         ckad.grad(lambda x: exec("y = 1") or x[0])(X)
+    with pytest.raises(UnrecordableError, match=r"eval\(\) of a text with 'lambda: x'"):
+        ckad.grad(lambda x: eval("(lambda: x)()")[0])(X)
+
+
+def test_texts_that_are_run_in_the_names_of_a_function():
+    def program(x):
+        table = {"ext": {}, "bus": np.outer(x, x), "area": x * 2.0}
+        for field in ["bus", "area"]:
+            exec('table["ext"]["%s"] = table["%s"].copy()' % (field, field))  # noqa: UP031
+        table["bus"][0] = 0.0
+        exec("table['area'] += x[-1]")
+        return eval("np.sum(table['ext']['bus']) * x[1]") + np.sum(table["bus"] + table["area"])
+
+    check(program, X)
+    with pytest.raises(UnrecordableError, match=r"with names \(x\) in a loop or branch"):
+        ckad.grad(lambda x: eval("x[1]") if x[0] > 0.0 else x[0])(X)
 
 
 def test_an_array_of_elements_under_one_mask():
@@ -382,3 +402,30 @@ def test_names_that_are_found_in_texts():
 
     check(program, X)
     assert ckad.explain(program, X).anew == ""
+
+
+def test_a_text_that_only_some_calls_show_is_asked_for_by_the_names_of_the_module():
+    def program(x):
+        total = 0.0
+        for k in range(40):
+            if "told_of_it" not in globals():
+                global told_of_it
+                told_of_it = True
+                total = total + x[0]
+            total = total + x[1] * k * globals()["LIMIT"]
+        return total
+
+    compiled = ckad.value_and_grad(program)
+    expected = X[0] + X[1] * 780 * LIMIT
+    assert compiled(X)[0] == pytest.approx(expected)
+    assert ckad.explain(program, X).anew == ""
+    assert "told_of_it" not in globals()
+
+
+def test_finite_arrays_are_checked_when_the_program_runs():
+    def program(x):
+        return np.sum(np.asarray_chkfinite(np.log(x) * 2.0))
+
+    check(program, np.array([1.0, 2.0, 3.0]))
+    with pytest.raises(RaisedError):
+        ckad.grad(program)(np.array([1.0, 0.0, 3.0]))

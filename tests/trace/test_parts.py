@@ -196,3 +196,31 @@ def _an_element_written(x, a):
 def test_what_would_mean_something_else_is_refused(function, message):
     with pytest.raises(CkadError, match=message):
         ckad.jit(function)(X, _rng.normal(size=(6, 6)))
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_numbers_of_elements_within_a_part(engine):
+    def program(x, k):
+        places = np.where(x > -0.5)[0]
+        chosen = x[places] * 2.0
+        best = places[np.where(chosen > 0.2)[0]]
+        found = np.zeros(len(x))
+        found[best] = x[best] ** 2
+        first = x[: k + 1]
+        low = np.flatnonzero(first < 0.3)
+        none = np.nonzero(chosen > 100.0)[0]
+        return np.sum(found) + np.sum(first[low] * low) + np.sum(chosen[none])
+
+    value, slopes = ckad.value_and_grad(program, engine=engine)(X, K)
+    assert value == pytest.approx(program(X, int(K)))
+    steps = 1e-6 * np.eye(len(X))
+    expected = [(program(X + h, int(K)) - program(X - h, int(K))) / 2e-6 for h in steps]
+    np.testing.assert_allclose(slopes, expected, atol=1e-7)
+
+
+def test_a_number_beyond_a_part_stops_the_program():
+    def program(x):
+        return np.sum(x[x > 0.1][np.where(x < 100.0)[0]])
+
+    with pytest.raises(CkadError, match="out of range"):
+        ckad.grad(program)(X)

@@ -106,6 +106,22 @@ def seeded_by_keyword(a, b):
     return a * np.random.rand() + b * rng.random() + a * b * old.rand()
 
 
+class Sampler:
+    """It keeps NumPy's own stream where it is given none."""
+
+    def __init__(self, scale, stream=None):
+        self.scale, self.stream = scale, np.random.mtrand._rand if stream is None else stream
+
+
+def kept_stream_of_numpy(a, b):
+    return Sampler(a).scale * Sampler(b, np.random.RandomState(2)).stream.rand()
+
+
+def kept_stream_of_numpy_that_is_seeded(a, b):
+    np.random.seed(6)
+    return Sampler(a).stream.rand() * b
+
+
 def asked_whether_all_are_there(a, b):
     groups = [(Vector(a, b), Vector(b, a)), (Vector(1.0, b),)]
     if not all(groups) or not any(groups[0]):
@@ -219,7 +235,8 @@ def kept_by_a_method(a, b):
 PROGRAMS = [
     *(reduced, accumulated, starred, parted, looked_into, found_by_value, kept_by_a_method),
     *(by_solve_ivp, by_odeint, by_brentq, by_curve_fit, by_builtins, mapped, found_in_a_list),
-    *(seeded_by_keyword, asked_whether_all_are_there, events_of_methods),
+    *(seeded_by_keyword, kept_stream_of_numpy, kept_stream_of_numpy_that_is_seeded),
+    *(asked_whether_all_are_there, events_of_methods),
     classes_written_as_unions,
 ]
 

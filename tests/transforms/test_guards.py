@@ -1064,6 +1064,13 @@ def draws_before_the_seed() -> Case:
     return Case(f, lambda: None, first[0], first[1])
 
 
+def draws_by_the_shared_stream_itself() -> Case:
+    drawn = np.random.RandomState(3).random_sample(2)
+    f = lambda x: np.random.mtrand._rand.random_sample() * x  # noqa: E731
+    np.random.seed(3)
+    return Case(f, lambda: None, drawn[0], drawn[1])
+
+
 def reflected_operator() -> Case:
     class Own:
         k = 3.0

@@ -21,6 +21,7 @@ from ckad.trace.arrays import (
     complexed,
     copied,
     known,
+    of_list,
     paired,
     retyped,
     routine,
@@ -142,7 +143,7 @@ def transforms(*functions: Any) -> Callable[[Function], Function]:
 
     def register(handler: Function) -> Function:
         def call(a: Any, *args: Any, out: Any = None, **options: Any) -> Any:
-            return stored(handler(a, *args, **options), out)
+            return stored(handler(of_list(a), *args, **options), out)
 
         for function in functions:
             for kind in STATIC:

@@ -13,8 +13,8 @@ from types import FunctionType
 from typing import Any
 
 _LIBRARIES = frozenset(
-    """IPython PIL ckad imageio jax matplotlib mpl_toolkits numba numpy pandas rich scipy
-    seaborn sklearn tqdm xarray""".split()
+    """IPython PIL ckad cupy imageio jax jaxlib matplotlib mpl_toolkits numba numpy pandas rich
+    scipy seaborn sklearn torch tqdm xarray""".split()
 )
 #: Modules of the package that are run from source like a user's.
 _AS_OF_USERS = frozenset(

@@ -285,6 +285,12 @@ class Dense(Array):
     def A1(self) -> Any:
         return call(np.ravel, (self.numbers,), {})
 
+    def getA(self) -> Any:
+        return self.A
+
+    def getA1(self) -> Any:
+        return self.A1
+
     I, H = property(_by_name("matrix.I")), property(_by_name("matrix.H"))  # noqa: E741
     trace, ravel = _by_name("matrix.trace"), _by_name("matrix.ravel")
     reshape, astype = _by_name("matrix.reshape"), _by_name("matrix.astype")

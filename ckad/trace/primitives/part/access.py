@@ -152,6 +152,8 @@ def _getitem(x: Any, index: Any) -> Any:
     if not isinstance(x, Part):
         return getitem(x, index)
     if isinstance(index, Part):
+        if index.dtype.kind == "i" and isinstance(index.where, Mask):
+            return found.read_part(x, index)
         base, where = _chosen(x, index)
         return under_mask.read(base, *where)
     if isinstance(x.where, Mask):

@@ -19,6 +19,7 @@ from ckad.trace.primitives.elementwise import OPS
 from ckad.trace.primitives.part.access import write_part
 from ckad.trace.primitives.part.alignment import aligned
 from ckad.trace.primitives.part.extents import filled, inside, only
+from ckad.trace.primitives.part.found import nonzero_of_part
 from ckad.trace.values.apply import broadcast_to
 from ckad.trace.values.part import Mask, Part, unsupported
 from ckad.trace.values.tracer import Tracer, lift
@@ -112,9 +113,18 @@ def _by_elements(function: Any, tame: bool = True) -> None:
         return written(elementwise(lambda *ys: run(*ys, **options), xs, tame=tame), out)
 
 
-for _function in (np.where, np.clip, np.round, np.around, np.nan_to_num, np.isclose):
+for _function in (np.clip, np.round, np.around, np.nan_to_num, np.isclose):
     _by_elements(_function)
 _by_elements(np.fix, tame=False)
+
+
+@implements(np.where, kind=PART)
+def _where(condition: Any, *ins: Any) -> Any:
+    if not ins:
+        return nonzero_of_part(condition)
+    return elementwise(np.where, (condition, *ins))
+
+
 _by_elements(np.sinc, tame=False)
 _by_elements(np.i0)
 

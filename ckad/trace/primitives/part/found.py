@@ -14,7 +14,7 @@ import numpy as np
 
 from ckad.place import at_place
 from ckad.tape.ops import Op
-from ckad.trace.dispatch import implements
+from ckad.trace.dispatch import PART, implements
 from ckad.trace.primitives.part import mask as under_mask
 from ckad.trace.primitives.part.extents import inside, only
 from ckad.trace.primitives.places import wrapped
@@ -28,10 +28,10 @@ from ckad.trace.values.tracer import Tracer, assign, fresh, known, lift, value
 def _of_mask(function: Callable[..., Any], find: Callable[[Tracer], Any]) -> None:
     @implements(function)
     def found(a: Any) -> Any:
-        x = lift(a)
+        x = astype(lift(a), bool)
         numbers = known(x)
         if numbers is None:
-            return find(fresh(value(astype(x, bool)), scalar=False))
+            return find(fresh(value(x), scalar=False))
         result = function(numbers)
         return tuple(map(lift, result)) if isinstance(result, tuple) else lift(result)
 
@@ -51,6 +51,27 @@ _of_mask(
     np.argwhere,
     lambda mask: Part(lift(np.moveaxis(np.indices(mask.shape), 0, -1)), Mask(mask), tame=True),
 )
+
+
+@implements(np.nonzero, kind=PART)
+def nonzero_of_part(a: Part) -> tuple[Part]:
+    """The numbers of the elements that are true, counted within the part."""
+    where, shape = a.where, a.base.shape
+    if a.ndim != 1 or (isinstance(where, Mask) and len(shape) != where.mask.ndim):
+        unsupported("where a part of several axes is true")
+    held, chosen = inside(where, shape), astype(a.base, bool)
+    if isinstance(where, Mask):
+        numbers: Any = np.cumsum(reshape_value(held, (held.size,))) - 1
+    else:
+        (extent,) = where
+        numbers = np.arange(shape[0]) - (0 if extent is None else extent.origin)
+    found = reshape_value(lift(numbers), shape)
+    return (Part(found, Mask(fresh(value(np.logical_and(held, chosen)), scalar=False))),)
+
+
+@implements(np.flatnonzero, kind=PART)
+def _flat(a: Part) -> Part:
+    return nonzero_of_part(a)[0]
 
 
 @implements(np.extract)
@@ -119,6 +140,23 @@ def read(x: Tracer, index: Any) -> Part:
     """``x[index]`` for indices under a mask that are not the mask's own."""
     flat, place, where = _first_axes(x, index)
     return Part(apply(Op.GATHER, flat, place, attrs=(0,)), where)
+
+
+def read_part(x: Part, index: Part) -> Part:
+    """``x[index]`` for a part of one axis and numbers of its elements under a mask."""
+    if x.ndim != 1 or index.ndim != 1 or index.dtype.kind != "i":
+        unsupported("such an index")
+    packed = under_mask.packed(x)
+    (extent,), shape = packed.where, index.base.shape
+    number: Any = only(index, 0)
+    n = packed.base.shape[0]
+    number = np.where(np.less(number, 0), number + extent.length, number)
+    within = np.logical_and(np.greater_equal(number, 0), np.less(number, extent.length))
+    held = inside(index.where, shape)
+    wrong = np.logical_and(held, np.logical_not(within))
+    checked = apply(Op.WRAP, lift(np.where(wrong, n, np.where(held, number, 0))), attrs=(n,))
+    place = np.minimum(checked + extent.origin, n - 1)
+    return Part(apply(Op.GATHER, packed.base, lift(place), attrs=(0,)), index.where)
 
 
 def write(x: Tracer, index: Any, new: Any) -> None:

@@ -12,7 +12,7 @@ from ckad import trees
 from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.dispatch import SPARSE, call, put, reject
-from ckad.trace.primitives.sparse.operators import is_matrix, numbers_of, of_dense
+from ckad.trace.primitives.sparse.operators import is_matrix, numbers_of, of_dense, reshaped
 from ckad.trace.values.sparse import Dense
 from ckad.trace.values.tracer import Tracer
 
@@ -158,6 +158,7 @@ def reduced(function: Any) -> Any:
     """Along an axis two of them are left."""
 
     def reduce(x: Dense, axis: Any = None, **options: Any) -> Any:
+        reject(options.get("returned"), "np.average of an np.matrix with returned=True")
         if axis is None:
             return call(function, (x.numbers,), options)
         return Dense(call(function, (x.numbers,), {"axis": axis, "keepdims": True, **options}))
@@ -177,8 +178,10 @@ def _as_arrays(function: Any) -> Any:
 
 
 def _dot(x: Any, y: Any) -> Any:
-    reject(np.ndim(x) == 1 or np.ndim(y) == 1, "np.dot of an np.matrix and a vector")
-    return call(operator.mul, (x, y), {})
+    if np.ndim(x) != 1 and np.ndim(y) != 1:
+        return call(operator.mul, (x, y), {})
+    found = call(np.dot, (numbers_of(x), numbers_of(y)), {})  # a matrix is a row, whichever it was
+    return Dense(reshaped(found, (1, found.size)))
 
 
 def _solution(a: Any, b: Any) -> Any:
@@ -191,7 +194,7 @@ def _copied(x: Dense, *args: Any) -> Dense:
 
 
 _BESIDE: dict[Any, Any] = {
-    **{f: reduced(f) for f in (np.sum, np.mean, np.max, np.min, np.std, np.var)},
+    **{f: reduced(f) for f in (np.sum, np.mean, np.average, np.max, np.min, np.std, np.var)},
     **{f: _as_arrays(f) for f in (np.linalg.norm, np.trace, np.outer, np.where)},
     **{f: partial(of_dense, f) for f in (np.less, np.less_equal, np.greater, np.greater_equal)},
     **{f: partial(of_dense, f) for f in (np.equal, np.not_equal)},

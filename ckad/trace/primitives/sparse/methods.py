@@ -266,5 +266,5 @@ def _flat(a: Any) -> Any:
 
 
 put(np.ndarray.flatten, _flat, SPARSE)
-put(np.shape, lambda a: a.shape, SPARSE)
-put(np.ndim, lambda a: 2, SPARSE)
+put(np.shape, lambda a: (len(a), *np.shape(a[0])) if isinstance(a, list) else a.shape, SPARSE)
+put(np.ndim, lambda a: 1 + np.ndim(a[0]) if isinstance(a, list) else 2, SPARSE)

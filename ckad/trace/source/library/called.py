@@ -15,6 +15,8 @@ import numpy as np
 from ckad.errors import UnsupportedFunctionError
 from ckad.trace import dispatch
 from ckad.trace.arrays import traced
+from ckad.trace.primitives.sparse.operators import of_dense
+from ckad.trace.source.actions import stop
 from ckad.trace.source.libraries import generalized_function, plain_class, scalar_function
 from ckad.trace.source.library.written import (
     attributes,
@@ -33,6 +35,7 @@ from ckad.trace.source.values import asks_traced, holds_tracer
 from ckad.trace.values.apply import astype, resolve
 from ckad.trace.values.array import Array
 from ckad.trace.values.part import Part, unsupported
+from ckad.trace.values.sparse import Dense
 
 #: Modules of functions that compare the items of a list.
 _COMPARING = ("_heapq", "heapq", "_bisect", "bisect")
@@ -60,6 +63,10 @@ def called(
         return maker
     if not is_traced:
         return None
+    if callee is np.asarray_chkfinite:
+        return _finite
+    if callee is np.multiply and Dense in map(type, args) and not options:
+        return partial(of_dense, callee)  # which * of an array and a matrix is not
     if type(callee) is np.vectorize:
         return partial(_vectorized, callee)
     scalar = scalar_function(callee)
@@ -172,6 +179,14 @@ def _generalized(callee: Any, function: Any, *args: Any, **options: Any) -> Any:
     found = options.get("out", args[n:])
     outs = found if isinstance(found, tuple) else (found,)
     return _run(iterations.generalized, function, dims, n, dtypes, arrayed, args[:n], outs)
+
+
+def _finite(a: Any, dtype: Any = None, order: Any = None) -> Any:
+    """An array of which no number may be infinite or NaN: the program stops there if one is."""
+    x = dispatch.call(np.asarray, (a,), {"dtype": dtype, "order": order})
+    if x.dtype.kind in "fc":
+        stop(np.logical_not(np.all(np.isfinite(x))))
+    return x
 
 
 def _vectorized(callee: np.vectorize, *args: Any, **options: Any) -> Any:

@@ -10,6 +10,8 @@ from ckad.trace.source.names.reader import Definition, bound_by
 
 #: Where the value that a function returns is kept among its names.
 RETURN = "return"
+#: What runs a text in the names of a function.
+_TEXTS = frozenset(("eval", "exec"))
 
 
 class Follows:
@@ -26,9 +28,14 @@ class Follows:
         functions = running()
         return bool(functions) and id(functions[-1]) != id(self)
 
+    @property
+    def _runs_texts(self) -> bool:
+        """Whether the function may run a text, which may read any name."""
+        return not _TEXTS.isdisjoint(self.definition.reads)
+
     def is_read_later(self, name: str) -> bool:
         """Whether a name may be read after the present statement, or by another step of a loop."""
-        if name == RETURN or name in self.definition.inner_reads:
+        if name == RETURN or name in self.definition.inner_reads or self._runs_texts:
             return True
         statement, is_read = self.statement, name in self.definition.reads
         if statement is None or not is_read:
@@ -42,10 +49,14 @@ class Follows:
 
     def is_read_by_next(self, name: str, loop: ast.For | ast.While) -> bool:
         """Whether a name may be read as a step of a loop leaves it, by the next one or later."""
+        if self._runs_texts:
+            return True
         live = live_after(self.definition).get(place_of(loop.body[-1]))
         return self.is_read_in(name, loop) if live is None else name in live
 
     def is_read_in(self, name: str, part: ast.stmt) -> bool:
         """Whether a name is read somewhere in a statement of this function."""
+        if self._runs_texts:
+            return True
         lines = self.definition.reads.get(name, ())
         return any(part.lineno <= line <= (part.end_lineno or part.lineno) for line in lines)

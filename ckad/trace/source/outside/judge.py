@@ -83,6 +83,8 @@ _OTHERS = frozenset(
 )
 #: Methods by which a class decides how its objects are copied.
 _OF_COPIES = ("__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__getstate__")
+#: What looks up names where it stands; of a text if that is all it is given.
+_OF_NAMES = (globals, locals, eval, exec)
 #: What looks at attributes of an object by name.
 _BY_NAME = (getattr, hasattr, setattr, delattr)
 #: Methods that do it.
@@ -124,6 +126,8 @@ def judge(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, 
         if callee is dataclasses.replace and not _is_plain_class(watch, type(args[0])):
             return watch.give_up(f"{type(args[0]).__qualname__}, which Python makes")
         return _copied(watch, args[0])
+    if is_in(callee, _OF_NAMES) and not options and not any(type(x) is not str for x in args):
+        return None  # names are noted where they are looked up
     if callee is vars and args:
         return watch.attribute(args[0], "__dict__")
     if draws(watch, callee, args, options):

@@ -11,6 +11,7 @@ import argparse
 import enum
 import functools
 import operator
+import random
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Iterator, Mapping, MutableMapping
@@ -55,6 +56,8 @@ _BASES = (
     *(*STATELESS, tuple, enum.Enum),
     *(BaseException, SimpleNamespace, *argparse.Namespace.__mro__),
 )
+#: The objects from which NumPy's and Python's functions draw; who draws from them is watched.
+SHARED: tuple[Any, ...] = np.random.mtrand._rand, vars(random)["_inst"]
 #: Packages whose calls change no number of a program: they show something.
 DISPLAYS = frozenset(
     "IPython PIL logging matplotlib mpl_toolkits pprint rich seaborn tqdm warnings".split()
@@ -218,13 +221,18 @@ _KNOWN = (
 def is_known(value: Any) -> bool:
     """Whether it is known what an object of a library does; of others it may be anything."""
     kind: type = type(value)
-    if isinstance(value, _KNOWN) or is_ours(kind) or top_of(kind) in DISPLAYS:
+    if isinstance(value, _KNOWN) or is_ours(kind) or is_shown_or_drawn(value):
         return True
     if is_superlu(value) or is_distribution(value) or is_operator(value):
         return True
     if python_function(value) is not None or scalar_function(value) is not None:
         return True
     return any(value is x for x in INDEXED)
+
+
+def is_shown_or_drawn(owner: Any) -> bool:
+    """Whether it shows something, or is one of the objects from which all functions draw."""
+    return top_of(type(owner)) in DISPLAYS or any(owner is x for x in SHARED)
 
 
 def is_distribution(value: Any) -> bool:

@@ -34,7 +34,6 @@ from ckad.trace.source.libraries import is_library, is_of_library
 from ckad.trace.source.outside.guard import ABSENT, IMMUTABLE, Guard, content, contents, items_of
 from ckad.trace.source.outside.kinds import (
     CONTAINERS,
-    DISPLAYS,
     INERT,
     METHODS,
     attributes,
@@ -46,7 +45,7 @@ from ckad.trace.source.outside.kinds import (
     is_operator,
     is_ours,
     is_plain,
-    top_of,
+    is_shown_or_drawn,
     users,
 )
 
@@ -191,7 +190,7 @@ class Watch:
             self._part(owner, "A")
         elif isinstance(owner, tuple) and is_library(kind.__module__):
             self.enter(owner)  # sys.float_info and its like
-        elif not (is_ours(kind) or isinstance(owner, np.dtype) or top_of(kind) in DISPLAYS):
+        elif not (is_ours(kind) or isinstance(owner, np.dtype) or is_shown_or_drawn(owner)):
             self.give_up(f"{kind.__module__}.{kind.__qualname__}.{name}")
 
     def _of_module(self, owner: ModuleType, name: str) -> None:
