@@ -17,9 +17,12 @@ from ckad.tape.row import Row
 from ckad.tape.tape import Tape
 from ckad.tape.types import TUPLE
 from ckad.trace.memory.context import Given, Trace
+from ckad.trace.memory.moved import picked
 
 #: Larger arrays are not computed while recording.
 MOST_ELEMENTS = 1 << 20
+#: How often what picks elements asks for what was picked before.
+DEEPEST = 8
 
 #: per trace: row -> its number, or None where it depends on an input
 _Answers = dict[int, "np.ndarray | None"]
@@ -132,6 +135,7 @@ class _Numbers(NamedTuple):
     running: bool  # loops and branches, too
     outside: Callable[[Trace, int], np.ndarray | None]  # those of the trace around
     given: Mapping[int, np.ndarray] = _NOTHING  # those of inputs
+    depth: int = 0
 
 
 def _number(trace: Trace, row: int, numbers: _Numbers) -> np.ndarray | None:
@@ -156,7 +160,7 @@ def _number(trace: Trace, row: int, numbers: _Numbers) -> np.ndarray | None:
             operands = controls[k].operands
         missing = [x for x in operands if x not in answers]
         if any(answers.get(x, ()) is None for x in operands):
-            answers[k] = None
+            answers[k] = picked(trace, k, partial(_operand, trace, numbers))
         elif missing:
             pending.append(missing[-1])
             continue
@@ -166,6 +170,15 @@ def _number(trace: Trace, row: int, numbers: _Numbers) -> np.ndarray | None:
             answers[k] = given[k] if k in given else _computed(trace, k, numbers)
         pending.pop()
     return answers[row]
+
+
+def _operand(trace: Trace, numbers: _Numbers, k: int) -> np.ndarray | None:
+    """The numbers of a row that another one picks from, unless that takes many of them."""
+    if k in numbers.answers:
+        return numbers.answers[k]
+    if numbers.depth > DEEPEST:
+        return None
+    return _number(trace, k, numbers._replace(depth=numbers.depth + 1))
 
 
 class _Control(NamedTuple):
