@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -16,7 +18,7 @@ from ckad.engines.actions import ACTION_BYTES, Feed, Slots
 from ckad.engines.engine import Loaded
 from ckad.engines.measure import TapedLoop, taped_loops
 from ckad.engines.stops import Stops
-from ckad.engines.work import beside, step_nanoseconds
+from ckad.engines.work import beside, compile_seconds, nanoseconds, step_nanoseconds
 from ckad.errors import BudgetError, EngineError, ScheduleError
 from ckad.loops.advice import largest, warn_if_dear
 from ckad.loops.arenas import Schedules
@@ -38,6 +40,9 @@ from ckad.trace.memory.known import runs_by
 
 #: Without a budget everything is kept where that fits this part of the free memory.
 FREE_PART = 4
+#: A program whose compilation takes so many seconds and more is run on the vm first, where what may
+#: stop it makes another program of it, and where that takes a small part of the time.
+LONG, SMALL_PART = 1.0, 0.2
 #: Smaller plans are not held against the free memory again: to ask for it takes a millisecond.
 SMALL = 2**26
 
@@ -143,6 +148,25 @@ def run_to(tape: Tape, stops: Stops, inputs: Sequence[np.ndarray]) -> None:
     from ckad.engines.vm.engine import Loaded as Stopping  # an engine is imported when it is used
 
     _compile(tape, Options(engine="vm"), partial(Stopping, tape, False, stops))(inputs)
+
+
+def try_out(tape: Tape, options: Options, inputs: Sequence[np.ndarray]) -> None:
+    """Let the vm, which compiles nothing, meet what stops ``tape`` before machine code is made of
+    it; where that takes long, nothing is found out."""
+    seconds = compile_seconds(tape)
+    if options.engine != "native" or options.disk.limit or options.resumed_from is not None:
+        return
+    if seconds < LONG or 1e-9 * nanoseconds(tape, "vm") > SMALL_PART * seconds:
+        return
+    began = list[float]()  # kernels of the vm that an installation has not compiled are so once
+
+    def tell(steps: int) -> None:
+        began.append(time.perf_counter())
+        if began[-1] - began[0] > SMALL_PART * seconds:
+            raise TimeoutError
+
+    with suppress(BudgetError, ScheduleError, TimeoutError):
+        _compile(tape, Options(options.memory, options.schedule, "vm"))(inputs, tell)
 
 
 def _constant(tape: Tape, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

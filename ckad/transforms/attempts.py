@@ -178,7 +178,7 @@ def _begun_anew(entry: Callable[[], T], stop: _Again) -> T:
 
 def run(recorded: Recorded, once: Callable[[], T]) -> T:
     """Run what was recorded; a handler that may meet what stops it begins the call anew."""
-    before = _call.state
+    before, again = _call.state, may_be_unsolved()
     _call.state = _IDLE  # functions that it calls may call others
     try:
         return once()
@@ -187,7 +187,7 @@ def run(recorded: Recorded, once: Callable[[], T]) -> T:
             raise _Complex from None
         raise
     except UnsolvedError as error:
-        if (before[0] or before[1] is not None) and not assumed.by_steps():
+        if again:
             raise _Unsolved(error) from None
         raise
     except _STOPS as error:
@@ -196,6 +196,12 @@ def run(recorded: Recorded, once: Callable[[], T]) -> T:
         raise
     finally:
         _call.state = before
+
+
+def may_be_unsolved() -> bool:
+    """Whether the call is made once more where an iteration has not converged."""
+    state = _call.state
+    return (state[0] or state[1] is not None) and not assumed.by_steps()
 
 
 def later(call: C, anew: Callable[[], C]) -> Callable[[Callable[[C], T]], T]:

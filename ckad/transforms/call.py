@@ -27,7 +27,7 @@ from ckad.errors import (
     ScheduleError,
 )
 from ckad.loops.compiled import Compiled
-from ckad.loops.driver import Options, compile_tape, fits_still
+from ckad.loops.driver import Options, compile_tape, fits_still, try_out
 from ckad.loops.engines import chosen
 from ckad.loops.progress import run
 from ckad.passes import pipeline
@@ -211,6 +211,8 @@ class Call:
             return list(inline(pipeline.inlined().run(tape), operands))
         inputs = _as_inputs(tape, [*arrays, *extra] if extra else arrays)
         try:
+            if attempts.may_be_unsolved() and (tape.identity, self.options.key) not in _cache:
+                self._tried(tape, inputs)
             program = compiled(tape, self.options)
             return attempts.run(self._known, partial(run, program, inputs, self.options.progress))
         except NonFiniteError as error:
@@ -218,6 +220,11 @@ class Call:
             raise explained(error, *given) from None
         except CheckpointError as error:
             raise located(error) from error
+
+    def _tried(self, tape: Tape, inputs: Sequence[np.ndarray]) -> None:
+        """Find out, before machine code is made of it, whether it is another program by steps."""
+        if self.once(("may be unsolved", tape.identity), lambda: _stops(tape, Reason.UNSOLVED)):
+            attempts.run(self._known, partial(try_out, tape, self.options, inputs))
 
     def assured(self) -> None:
         """Run the values where they alone tell whether the call is to be made anew: a derivative

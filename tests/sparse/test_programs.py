@@ -7,6 +7,9 @@ import scipy.sparse.linalg as sla
 
 import ckad
 from ckad import errors
+from ckad.loops import driver
+from ckad.loops.driver import compile_tape
+from ckad.transforms import call
 from tests.sparse.programs import PROGRAMS, T, n
 
 pytestmark = pytest.mark.filterwarnings("ignore::scipy.sparse.SparseEfficiencyWarning")
@@ -259,3 +262,22 @@ def test_pullbacks_and_pushforwards_of_unsolved_systems_are_those_of_the_steps(s
     for scale in (1.0, 2.0):
         assert np.allclose(pullback(scale)[0], scale * slope, rtol=1e-12)
         assert np.isclose(pushforward(scale * np.ones(4)), scale * np.sum(slope), rtol=1e-8)
+
+
+def test_what_has_not_converged_is_found_out_before_it_is_compiled(monkeypatch):
+    made = []
+
+    def noted(tape, options):
+        made.append(options.engine)
+        return compile_tape(tape, options)
+
+    def solved(p):
+        return np.sum(sla.cg(np.diag([2.0, 3.0, 5.0, 7.0]) + np.diag(p), p, maxiter=2)[0] ** 2)
+
+    p = np.linspace(0.1, 1.0, 4)
+    monkeypatch.setattr(driver, "LONG", 0.0)
+    monkeypatch.setattr(driver, "SMALL_PART", 100.0)
+    monkeypatch.setattr(call, "compile_tape", noted)
+    by_p = ckad.grad(solved, engine="native")(p)
+    assert made == ["native"]
+    assert np.allclose(by_p, ckad.grad(solved, engine="vm")(p), rtol=1e-12)
