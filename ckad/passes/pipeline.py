@@ -43,8 +43,8 @@ from ckad.passes.integers.ranges import in_range
 from ckad.passes.integers.stacked import stacked
 from ckad.passes.integers.steady import steady
 from ckad.passes.loops import Runner, eliminations, together
+from ckad.passes.loops.same import simplified
 from ckad.passes.rewrite import appended, seeded, seeded_apart, with_outputs
-from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent
 from ckad.passes.transpose import transposed
 from ckad.passes.untape import untape
@@ -151,7 +151,7 @@ def _tapes(tape: Tape) -> dict[int, Tape]:
 
 # --- the passes ----------------------------------------------------------------------------------
 
-SIMPLIFY = Pass("simplify", "the same from fewer rows: fold and cse in one walk, dce", simplify)
+SIMPLIFY = Pass("simplify", "the same from fewer rows: fold and cse in one walk, dce", simplified)
 VECTORISE = Pass(
     "vectorise",
     "loops over elements become array ops",
@@ -222,7 +222,7 @@ def _several(
     """``of`` for ``n`` members that differ in the inputs after the first ``n_inputs``."""
 
     def wanted(tape: Tape) -> Tape:
-        return simplify(with_outputs(tape, tape.outputs.tolist()[outputs]))
+        return simplified(with_outputs(tape, tape.outputs.tolist()[outputs]))
 
     chosen = Pass("wanted", "outputs that differ from member to member", wanted)
     passes = (chosen, _batched([False] * n_inputs, n), SIMPLIFY)

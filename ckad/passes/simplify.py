@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from ckad.passes.cse import Sharing
 from ckad.passes.dce import dce
@@ -18,13 +18,20 @@ from ckad.tape.tape import Tape
 _simple: WeakSet[Tape] = WeakSet()
 #: Those among them that a walk has left as they were, or would.
 _settled: WeakSet[Tape] = WeakSet()
+#: What it has made of others: one body is that of many loops.
+_made: WeakKeyDictionary[Tape, Tape] = WeakKeyDictionary()
 
 
 def simplify(tape: Tape) -> Tape:
     """fold, cse, dce: the same results from fewer rows."""
     if tape in _simple:
         return tape
-    return mark_simple(_walked(tape))
+    made = _made.get(tape)
+    if made is None:
+        made = mark_simple(_walked(tape))
+        if made is not tape:
+            _made[tape] = made
+    return made
 
 
 def simplify_again(tape: Tape) -> Tape:

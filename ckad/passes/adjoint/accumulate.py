@@ -8,7 +8,7 @@ again is not decided here but by the schedule the pair is run with.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import partial
 from itertools import count, islice
 from typing import NamedTuple
@@ -17,11 +17,12 @@ from ckad.errors import DifferentiationError
 from ckad.passes.activity import dependent, useful, varied
 from ckad.passes.adjoint.branch import BranchAdjoint, shared_types
 from ckad.passes.adjoint.outer import deferred
-from ckad.passes.adjoint.pair import Active, LoopAdjoint, outputs_of, split, steps_of
+from ckad.passes.adjoint.pair import Active, LoopAdjoint, key_of, outputs_of, split, steps_of
 from ckad.passes.adjoint.residuals import Joint
 from ckad.passes.adjoint.undo import Chain, Restoring, chains
 from ckad.passes.contributions import plus
 from ckad.passes.fma import fuse
+from ckad.passes.loops.same import one_each
 from ckad.passes.simplify import mark_simple, simplify
 from ckad.passes.squares import Pulled, Squares
 from ckad.passes.untape import is_taped
@@ -60,9 +61,8 @@ def adjoint(
         wrt = [k for k, t in enumerate(tape.input_types) if t.is_float]
     if seeds is None:
         seeds = [k for k, t in enumerate(tape.output_types) if t.is_float]
-    pull = _differentiate(
-        tape, wrt, seeds, (), _Common(count(), contract), [True] * len(tape.inputs)
-    )
+    tape, common = one_each(tape), _Common(count(), contract, {})
+    pull = _differentiate(tape, wrt, seeds, (), common, [True] * len(tape.inputs))
     outputs = [pull.env[k] for k in tape.outputs.tolist()] if keep_outputs else []
     return pull.finished([*outputs, *pull.cotangents_of(wrt)])
 
@@ -72,6 +72,7 @@ class _Common(NamedTuple):
 
     names: Iterator[int]  # of the loops
     contract: bool
+    pairs: dict[Hashable, LoopAdjoint]  # of equal loops
 
 
 def _differentiate(
@@ -171,13 +172,19 @@ class _Pull:
         captured = [x for x in range(len(loop.captured)) if self.varied[loop.captured[x]]]
         wrt_carry, wrt_xs = [1 + c for c in carry], [first_x + x for x in xs]
         sums = [first_captured + x for x in captured]
+        shared, price = self._shared(loop, first_captured), partial(self._price, k, loop)
+        stays = [True, *[False] * n, *(self.stays[x] for x in (*loop.xs, *loop.captured))]
+        active = Active(carry, ys, xs, captured)
+        alike = key_of(loop, active, stays, shared, price)
+        if alike in self.common.pairs:
+            return self.common.pairs[alike]._replace(loop=loop, name=next(self.common.names))
         pull = _differentiate(
             loop.body,
             [*wrt_carry, *wrt_xs, *sums],
             [*carry, *(n + y for y in ys)],
             sums,
             self.common,
-            [True, *[False] * n, *(self.stays[x] for x in (*loop.xs, *loop.captured))],
+            stays,
             chains(loop.body, n),
         )
         values = [pull.env[x] for x in loop.body.outputs.tolist()]
@@ -187,11 +194,11 @@ class _Pull:
         first_sum = len(loop.body.inputs) + len(carry) + len(ys)
         so_far = tape.inputs.tolist()[first_sum : first_sum + len(sums)]
         tape, n_outputs, later = deferred(tape, list(map(len, groups)), so_far, loop)
-        joint = Joint(tape, len(loop.body.inputs), n, self._shared(loop, first_captured))
+        joint = Joint(tape, len(loop.body.inputs), n, shared)
         rows = outputs_of(tape, n_outputs, pull.restoring)
-        active = Active(carry, ys, xs, captured)
-        name, price = next(self.common.names), partial(self._price, k, loop)
-        return split(loop, name, active, joint, rows, price)._replace(later=later)
+        name = next(self.common.names)
+        made = split(loop, name, active, joint, rows, price)._replace(later=later)
+        return self.common.pairs.setdefault(alike, made) if alike is not None else made
 
     def _price(self, k: int, loop: Loop, c: int) -> int:
         """Bytes that are kept around loop k if the reverse starts from the carry's last state."""

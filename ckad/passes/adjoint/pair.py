@@ -5,7 +5,7 @@ What is kept of arrays that a step changes in parts is compared with what it tak
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from ckad.passes.adjoint.bounded import bounded
@@ -16,7 +16,7 @@ from ckad.passes.dce import dce, drop_inputs
 from ckad.passes.liveness import needed
 from ckad.passes.rewrite import with_outputs
 from ckad.passes.simplify import mark_simple
-from ckad.tape.control import UNBOUNDED, Loop, likely_length
+from ckad.tape.control import LOOPS, UNBOUNDED, Loop, likely_length
 from ckad.tape.tape import Tape
 
 
@@ -81,6 +81,32 @@ def outputs_of(joint: Tape, counts: Sequence[int], restoring: Restoring) -> Outp
         for rows in [pairs[complete.index(chain)]]
     ]
     return Outputs(values, totals, ct_xs, arrays, set(inputs[first:]))
+
+
+def key_of(
+    loop: Loop,
+    active: Active,
+    stays: Sequence[bool],
+    shared: Mapping[int, int],
+    price: Callable[[int], int],
+) -> Hashable:
+    """What the pair of a loop follows from, but for its name; None of a loop around others, which
+    have names of their own."""
+    if _has_loops(loop.body, set()):
+        return None
+    n = len(loop.carry)
+    sizes = loop.length, loop.guard, n, len(loop.xs), *map(price, range(n))
+    return id(loop.body), sizes, *map(tuple, (*active, stays, shared.items()))
+
+
+def _has_loops(tape: Tape, seen: set[int]) -> bool:
+    """``seen``: the tapes looked into so far."""
+    if id(tape) in seen:
+        return False
+    seen.add(id(tape))
+    if any(row.op in LOOPS for row in tape.rows):
+        return True
+    return any(_has_loops(body, seen) for body in tape.bodies)
 
 
 def steps_of(loop: Loop) -> int:

@@ -107,7 +107,8 @@ def _tried(
 ) -> Recorded | None:
     """What is recorded for all numbers and used again; None if that cannot be."""
     try:
-        made = recorded(fun, arguments, kwargs, key, Given.NOTHING, Most(in_bodies=attempts.FOR_ALL))
+        most = Most(in_bodies=attempts.FOR_ALL)
+        made = recorded(fun, arguments, kwargs, key, Given.NOTHING, most)
     except Exception:
         return None
     return None if made.anew else made

@@ -16,7 +16,7 @@ from ckad.engines.actions import Slots
 from ckad.engines.heap import Heap
 from ckad.engines.origin import Origin, origin
 from ckad.engines.stops import Stops
-from ckad.engines.vm.assembly.grouping import Item, group, members
+from ckad.engines.vm.assembly.grouping import Item, members
 from ckad.engines.vm.assembly.placement import Placement
 from ckad.engines.vm.assembly.region import Region
 from ckad.engines.vm.isa import FEW, KERNEL_CODES, Code, Key
@@ -164,12 +164,7 @@ class Assembler:
 
         Returns the regions of the outputs; ``leave`` of the placement gives them back.
         """
-        placement = Placement(
-            tape,
-            group(tape, chained=not self.each_row),
-            wanted or {},
-            joins=not self.each_row,
-        )
+        placement = Placement(tape, wanted or {}, joins=not self.each_row)
         for k, row in enumerate(tape.rows):
             if row.op is Op.INPUT:
                 self.bind_input(placement, k, inputs[row.attrs[0]])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
+from weakref import WeakKeyDictionary
 
 from ckad.engines.vm.isa import STRIP
 from ckad.passes.liveness import readers
@@ -16,6 +18,8 @@ _VIEWS = {Op.SLICE, Op.ROLL, Op.PAD, Op.TRANSPOSE, Op.BROADCAST}
 _LEAVES = {Op.INPUT, Op.CONST}
 #: Rows of a chain at most: what the chain keeps in L1 grows with it.
 LONGEST = 256
+#: The items of tapes, chained or not: a body is the same at many places.
+_known: WeakKeyDictionary[Tape, dict[bool, tuple[Item, ...]]] = WeakKeyDictionary()
 
 
 def members(item: Item) -> list[int]:
@@ -48,9 +52,12 @@ def reads_in_place(row: Row) -> bool:
     return is_elementwise(row.op) or row.op is Op.SUM
 
 
-def group(tape: Tape, chained: bool = True) -> list[Item]:
+def group(tape: Tape, chained: bool = True) -> Sequence[Item]:
     """The rows of ``tape`` as items in an order that respects their operands."""
-    return _Grouping(tape, chained).items
+    found = _known.setdefault(tape, {})
+    if chained not in found:
+        found[chained] = tuple(_Grouping(tape, chained).items)
+    return found[chained]
 
 
 class _Grouping:

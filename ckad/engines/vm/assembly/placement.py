@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
-from ckad.engines.vm.assembly.grouping import Item, members
+from ckad.engines.vm.assembly.grouping import Item, group, members
 from ckad.engines.vm.assembly.region import Region
 from ckad.engines.vm.isa import Key
 from ckad.engines.vm.pairs import Joined, joined_rows
@@ -17,38 +19,66 @@ from ckad.tape.types import DType, Type
 ROUND: Key = (Op.CONVERT, "f->s")
 
 
+class Order(NamedTuple):
+    """What is the same wherever the code of a tape is written."""
+
+    items: Sequence[Item]
+    joined: dict[int, Joined]
+    absorbed: set[int]
+    last: dict[int, int]  # the item that reads a row last
+    named: dict[int, set[int]]  # which results of a control row have rows
+
+
+#: Of tapes whose rows are joined, and of those whose rows are not: bodies stand at many places.
+_known: WeakKeyDictionary[Tape, dict[bool, Order]] = WeakKeyDictionary()
+
+
+def order_of(tape: Tape, joins: bool) -> Order:
+    """The order of a tape's rows; ``joins``: several may be one instruction."""
+    known = _known.setdefault(tape, {})
+    if joins not in known:
+        known[joins] = _ordered(tape, joins)
+    return known[joins]
+
+
+def _ordered(tape: Tape, joins: bool) -> Order:
+    items = group(tape, chained=joins)
+    joined = _joined(tape, items) if joins else {}
+    absorbed = {j.inner for j in joined.values()}
+
+    def operands(k: int) -> tuple[int, ...]:
+        if k in joined:
+            return joined[k].operands
+        return () if k in absorbed else tape.rows[k].operands
+
+    reads = ([x for k in members(item) for x in operands(k)] for item in items)
+    last = last_reads(reads, tape.outputs.tolist())
+    named: dict[int, set[int]] = {}
+    for row in tape.rows:
+        if row.op is Op.RESULT:
+            named.setdefault(row.operands[0], set()).add(row.attrs[0])
+    return Order(items, joined, absorbed, last, named)
+
+
+def _joined(tape: Tape, items: Sequence[Item]) -> dict[int, Joined]:
+    """Pairs within a chain, and among the rows that stand alone."""
+    alone = [x for x in items if not isinstance(x, list)]
+    readers_of, joined = readers(tape), dict[int, Joined]()
+    for rows in (alone, *(x for x in items if isinstance(x, list))):
+        joined |= joined_rows(tape, rows, readers_of)
+    return joined
+
+
 class Placement:
     """One tape being assembled: where its rows lie and when they are read last."""
 
-    def __init__(
-        self, tape: Tape, items: list[Item], wanted: dict[int, Region], joins: bool
-    ) -> None:
+    def __init__(self, tape: Tape, wanted: dict[int, Region], joins: bool) -> None:
         self.tape = tape
-        self.items = items
+        self.items, self.joined, self.absorbed, self.last, self.named = order_of(tape, joins)
         self.region: dict[int, Region] = {}
-        self.joined: dict[int, Joined] = {}
-        self.absorbed: set[int] = set()
-        if joins:
-            self._join()
-        self.last = last_reads(
-            ([x for k in members(item) for x in self.operands(k)] for item in items),
-            tape.outputs.tolist(),
-        )
         self.results: dict[int, list[Region]] = {}
-        self.named: dict[int, set[int]] = {}  # which results of a control row have rows
-        for row in tape.rows:
-            if row.op is Op.RESULT:
-                self.named.setdefault(row.operands[0], set()).add(row.attrs[0])
         self.wanted = wanted  # rows that the loop around this body wants in a region of its own
         self.now = 0
-
-    def _join(self) -> None:
-        """Pairs within a chain, and among the rows that stand alone."""
-        alone = [x for x in self.items if not isinstance(x, list)]
-        readers_of = readers(self.tape)
-        for rows in (alone, *(x for x in self.items if isinstance(x, list))):
-            self.joined |= joined_rows(self.tape, rows, readers_of)
-        self.absorbed = {j.inner for j in self.joined.values()}
 
     def operands(self, k: int) -> tuple[int, ...]:
         """What the code of row k reads."""
