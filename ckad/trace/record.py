@@ -17,7 +17,8 @@ from ckad.place import Source, at_place
 from ckad.tape.tape import Tape
 from ckad.tape.types import type_of
 from ckad.trace import dispatch, modules
-from ckad.trace.arrays import Deferred, made_whole, stopping
+from ckad.trace.arrays import Deferred, made_whole
+from ckad.trace.course import Course, course_of, unless
 from ckad.trace.memory.context import (
     ALL,
     Given,
@@ -39,7 +40,6 @@ from ckad.trace.source.names.bindings import clear
 from ckad.trace.source.outside.clock import computed
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.skipped import Skipped
-from ckad.trace.values.apply import astype
 from ckad.trace.values.tracer import Tracer, concrete, fresh, localise, value
 
 #: The rows of these are in the table before anything is recorded.
@@ -141,6 +141,7 @@ class Recording:
     is_guarded: bool  # whether a handler of the program may meet what stops a run
     written: list[int]  # the arrays among the arguments that it writes into,
     outside: list[np.ndarray]  # and those from outside in which these may not lie: it reads them
+    course: Course | None  # whether it holds for other numbers than those of ``held``
 
     @cached_property
     def gives_leaf(self) -> bool:
@@ -152,9 +153,14 @@ class Recording:
         if not self.held and not self.outside:
             return True
         arrays = arguments.arrays
-        if any(meets(arrays[k], self.outside) for k in self.written):
-            return False
-        return all(np.asarray(arrays[k]).tobytes() == x.tobytes() for k, x in self.held.items())
+        return self.lies_apart(arguments) and all(
+            np.asarray(arrays[k]).tobytes() == x.tobytes() for k, x in self.held.items()
+        )
+
+    def lies_apart(self, arguments: Arguments) -> bool:
+        """Whether what is written into among the arguments is read from outside by no name."""
+        arrays = arguments.arrays
+        return not any(meets(arrays[k], self.outside) for k in self.written)
 
 
 def record(
@@ -225,7 +231,9 @@ def _recorded(
         try:
             out = _run(fun, args, kwargs)
             leaves, out_tree = trees.flatten(_made_whole(out))
-            leaves = [_of_call(computed(clear(x)), trace) for x in leaves]
+            leaves = [computed(clear(x)) for x in leaves]
+            checked = _checked(trace)
+            leaves = [_of_call(x, checked) for x in leaves]
             for leaf in leaves:
                 _check_result(fun, leaf)
             rows = [value(x) for x in leaves]
@@ -249,7 +257,8 @@ def _recorded(
             )
         known = [x for x, _ in watched.guard.arrays] if written and watched is not None else []
         outside = [x for x in known if not any(meets(a, [x]) for a in trace.exposed.values())]
-        return Recording(tape, out_tree, scalars, *about, written, outside)
+        course = course_of(trace, leaves)
+        return Recording(tape, out_tree, scalars, *about, written, outside, course)
 
 
 def _shown(arguments: Arguments) -> dict[int, int]:
@@ -269,21 +278,27 @@ def _is_plain(x: Any) -> bool:
     return not isinstance(x, Tracer) and np.size(x) <= MOST_ELEMENTS
 
 
-def _of_call(leaf: Any, trace: Trace) -> Any:
+def _checked(trace: Trace) -> dict[int, np.ndarray]:
+    """The rows, and their numbers, that are compared where the tape is run. Where a program is
+    recorded as it runs, a course is compared before."""
+    held = held_against(trace) if trace.asked else {}
+    if trace.parent is None and trace.decides >= Given.DECISIONS:
+        return {k: x for k, x in held.items() if k not in trace.given}
+    return held
+
+
+def _of_call(leaf: Any, numbers: Mapping[int, np.ndarray]) -> Any:
     """A result, which is that of a call for whose numbers the program was recorded."""
-    if not isinstance(leaf, Tracer) or not trace.asked:
+    if not isinstance(leaf, Tracer) or not numbers:
         return leaf
     differs: Any = False
-    for row, number in held_against(trace).items():
+    for row, number in numbers.items():
         found: Any = fresh(row)
         other = np.not_equal(found, number)
         if np.isnan(number).any():  # which equals nothing
             other = np.where(np.isnan(number), np.logical_not(np.isnan(found)), other)
         differs = np.logical_or(differs, np.any(other))
-    if leaf.dtype == np.bool_:
-        return np.not_equal(stopping(astype(leaf, np.int64), differs, "GIVEN"), 0)
-    kept = stopping(leaf, differs, "GIVEN")
-    return Tracer(kept.storage, kept.path, leaf.scalar, leaf.weak, leaf.classes)
+    return unless(differs, leaf)
 
 
 def note_given(fun: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

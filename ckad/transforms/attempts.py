@@ -241,11 +241,31 @@ def for_all_numbers() -> Iterator[None]:
         _call.for_all = before
 
 
-def may_use(known: Recorded, arguments: Arguments) -> bool:
-    """Whether a recording holds for these numbers, and for others where these have to be all."""
+def usable(
+    known: Recorded, arguments: Arguments, leads_along: Callable[[Recorded], bool]
+) -> Recorded | None:
+    """A recording that holds for these numbers, and for others where these have to be all.
+
+    One of other numbers does where these lead along the same course.
+    """
     if _call.for_all and isinstance(known.refusal, TooMuch):
+        return None
+    if known.recording.holds_for(arguments):
+        return known
+    if known.recording.course is None or not _is_plain(arguments):
+        return None
+    return next((x for x in known.courses() if _is_same(x, arguments, leads_along)), None)
+
+
+def _is_same(
+    known: Recorded, arguments: Arguments, leads_along: Callable[[Recorded], bool]
+) -> bool:
+    if known.recording.course is None or not known.recording.lies_apart(arguments):
         return False
-    return known.recording.holds_for(arguments)
+    try:
+        return leads_along(known)
+    except CkadError:  # what stops it is on another course, or will be met again
+        return False
 
 
 def _stopped() -> Exception | None:
@@ -333,7 +353,8 @@ def reason(refusal: Exception | None) -> str:
     """Why a recording holds for the numbers of one call alone; empty if it does not."""
     if refusal is None:
         return ""
-    return f"it is recorded as it runs for other numbers ({str(refusal).partition(chr(10))[0]})"
+    first = str(refusal).partition("\n")[0]
+    return f"it is recorded as it runs for numbers that decide otherwise ({first})"
 
 
 def _is_plain(given: Arguments) -> bool:
@@ -350,7 +371,7 @@ def _warned(refusal: Exception) -> bool:
     try:
         warnings.warn_explicit(
             f"{refusal}\n{why} is recorded as it runs for the numbers of this call, and anew for "
-            f"others. Where that takes too long, {remedy}.",
+            f"others that decide otherwise. Where that takes too long, {remedy}.",
             AsRunWarning,
             place.file,
             place.line,

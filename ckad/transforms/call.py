@@ -53,6 +53,7 @@ from ckad.transforms.reuse import Alone, Recorded
 
 T = TypeVar("T")
 DEFAULT = Options()
+_ROUNDED = Options(engine="vm")  # each row by itself, as NumPy does
 #: Compiled programs that are remembered.
 KEPT = 32
 #: Older programs go when all together hold more than this, in bytes.
@@ -80,7 +81,7 @@ class Call:
         self.fun = fun = python_function(fun) or fun
         args, options = as_arrays(args, options)
         key: Hashable | Alone
-        known = None
+        known = found = None
         try:
             key = attempts.key_of(reuse.key_of(fun, args, kwargs))
             known = reuse.find(key)
@@ -88,13 +89,14 @@ class Call:
             key = why
         if known is not None:
             self.arguments: Arguments = known.form.like(args)
-        if known is not None and attempts.may_use(known, self.arguments):
-            known.repeat()
+            found = attempts.usable(known, self.arguments, self._leads_along)
+        if found is not None:
+            found.repeat()
         else:
             self.arguments = take_apart(args)
-            known = self._recorded(kwargs, key, known)
+            found = self._recorded(kwargs, key, known)
+        self._known = known = found
         self.recording: Recording = known.recording
-        self._known = known
         self.anew = known.anew or attempts.reason(known.refusal)
         self.tape = known.tape
         self._derived = known.derived
@@ -109,6 +111,14 @@ class Call:
 
         self.arguments, made = attempts.recorded(once, self.arguments, key, before)
         return made
+
+    def _leads_along(self, known: Recorded) -> bool:
+        """Whether the arguments lead along the course for which a program was recorded."""
+        course = known.recording.course
+        assert course is not None
+        tape = course.test
+        inputs = _as_inputs(tape, self.arguments.arrays)
+        return bool(compiled(tape, _ROUNDED)(inputs)[0])
 
     def check_for_all(self) -> None:
         """Refuse what was recorded for the numbers of this call alone."""
@@ -188,6 +198,12 @@ class Call:
                 return made if self.is_nested else pipeline.unmarked(made)
 
         return self.once(("tape", key), found)
+
+    @property
+    def shown(self) -> Tape:
+        """The tape for who runs it on other numbers: it stops where they lead elsewhere."""
+        course = self.recording.course
+        return self.tape if course is None else pipeline.recorded().run(course.stopping)
 
     def watched(self, product: Callable[..., Pipeline], *about: Positions) -> Stages:
         """What every pass does on the way from what was recorded to the product."""

@@ -247,7 +247,7 @@ def trace(fun: Callable[..., Any]) -> Callable[..., Tape]:
 
     @trimmed
     def recorded(*args: Any, **kwargs: Any) -> Tape:
-        return Call(fun, args, kwargs).tape
+        return Call(fun, args, kwargs).shown
 
     return shown_as("recording of {}", fun, recorded)
 

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from struct import pack
@@ -35,6 +35,8 @@ Function = Callable[..., Any]
 
 #: Recordings that are kept.
 KEPT = 32
+#: So many courses of one program are kept.
+COURSES = 4
 #: Older ones go when all together hold more than this, constants and copies, in bytes.
 KEPT_BYTES = 2**26
 #: Tapes above this size, in bytes, are recorded anew: that takes a small part of what they run.
@@ -60,6 +62,14 @@ class Recorded:
     refusal: Exception | None = None  # why it holds for the numbers of one call alone
     most: Most = ALL  # how much of it might be recorded
     derived: dict[Any, Any] = field(default_factory=dict)
+    earlier: list[Recorded] = field(default_factory=list)  # of other courses, the last one first
+
+    def courses(self) -> Iterator[Recorded]:
+        """This one and those before it that recording anew would still give."""
+        yield self
+        for other in self.earlier:
+            if other.guard is not None and other.guard.holds():
+                yield other
 
     def repeat(self) -> None:
         """Do again what the recording has shown to the user."""
@@ -260,6 +270,10 @@ def anew(recording: Recording, watched: Watch) -> str:
 def keep(key: Hashable, recorded: Recorded) -> None:
     """Keep a recording under ``key``."""
     with _lock:
+        before = _kept.get(key)
+        if before is not None and recorded.recording.course is not None:
+            recorded.earlier[:] = [before, *before.earlier][: COURSES - 1]
+            before.earlier.clear()
         _kept[key] = recorded
         _kept.move_to_end(key)
         while len(_kept) > KEPT or (len(_kept) > 1 and _bytes_held() > KEPT_BYTES):
@@ -267,8 +281,9 @@ def keep(key: Hashable, recorded: Recorded) -> None:
 
 
 def _bytes_held() -> int:
-    tapes = sum(found.recording.tape.nbytes for found in _kept.values())
-    return tapes + sum(found.guard.nbytes for found in _kept.values() if found.guard is not None)
+    held = [x for kept in _kept.values() for x in (kept, *kept.earlier)]
+    tapes = sum(found.recording.tape.nbytes for found in held)
+    return tapes + sum(found.guard.nbytes for found in held if found.guard is not None)
 
 
 def clear() -> None:
