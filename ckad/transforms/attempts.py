@@ -57,12 +57,14 @@ _STOPS = (
 )
 #: Bodies in bodies are recorded again and again: after so many operations another way is tried.
 _FOR_ALL, _AS_RUN = 200_000, 100_000
+#: Operations one after the other, which take some seconds.
+_IN_LINE = 60_000
 #: Ways to record, one after the other. As it runs, a program takes many times as long where loops
 #: are tried, as those of long programs have to be. What takes long in every way is given its time.
 _WAYS = (
     (Given.NOTHING, Most(in_bodies=_FOR_ALL)),
-    (Given.SIZES, Most(in_bodies=_FOR_ALL)),
-    (Given.STEPS, Most(20_000)),
+    (Given.SIZES, Most(in_bodies=_AS_RUN)),
+    (Given.STEPS, Most(_IN_LINE)),
     (Given.DECISIONS, Most(in_bodies=_AS_RUN)),
     (Given.STEPS, ALL),
     (Given.DECISIONS, ALL),
@@ -288,8 +290,9 @@ def recorded(
     error = refusal or _stopped()
     first = Given.NOTHING if error is None else Given.DECISIONS
     as_run, may_run, is_long = key, refusal is not None, False
-    for decides, most in _ways(given, before):
-        is_last = not decides and isinstance(refusal, TooMuch)
+    ways = _ways(given, before)
+    for at, (decides, most) in enumerate(ways, 1):
+        is_last = not decides and at == len(ways) and isinstance(refusal, TooMuch)
         if not is_last and decides < (first if before is None else before.recording.decides):
             continue
         if decides is Given.SIZES and isinstance(error, (*_NO_NUMBER, TooMuch)):

@@ -10,8 +10,9 @@ import pytest
 import ckad
 from ckad.errors import AsRunWarning
 from ckad.trace.memory import foreseen
-from ckad.trace.memory.context import Given, Most
-from ckad.transforms import attempts
+from ckad.trace.memory.context import Given, Most, TooMuch
+from ckad.trace.record import record, take_apart
+from ckad.transforms import attempts, call
 
 P = np.array([1.2, 0.7])
 
@@ -85,6 +86,45 @@ def test_what_is_long_in_every_way_is_given_its_time(monkeypatch):
     assert ckad.value_and_grad(stepped)(2.0 * P)[0] == pytest.approx(np.sqrt(1.4))
 
 
+def test_for_other_numbers_it_is_not_tried_for_all_again(monkeypatch):
+    tried = []
+
+    def noted(*args, **options):
+        tried.append(options["decides"])
+        return once(*args, **options)
+
+    once = call.record
+    monkeypatch.setattr(call, "record", noted)
+    ways_of(monkeypatch, for_all=100)
+    with pytest.warns(AsRunWarning):
+        ckad.value_and_grad(stepped)(P)
+    n = tried.count(Given.NOTHING)
+    other = np.array([0.01, 0.7])
+    assert ckad.value_and_grad(stepped)(other)[0] == pytest.approx(stepped(other))
+    assert tried.count(Given.NOTHING) == n
+    assert len(tried) > 2
+
+
+def asked(p):
+    """Lengths that loops count: each is run for its number."""
+    x = p * 1.0
+    for step in (0.9, 0.7, 0.6, 0.3, 0.2, 0.1):
+        k, y = 0, x
+        while k < 40 and x[0] * k * step < 3.0:
+            k += 1
+            y = np.sin(y * 1.1) + np.cos(y * 1.2) * np.exp(-y * y) - np.tanh(y * y + 1.0)
+            y = np.sin(y * 1.3) + np.cos(y * 1.4) * np.exp(-y * y) - np.tanh(y * y + 2.0)
+        x = x + 0.01 * y
+        x = x * 1.01 + np.sum(np.ones(k)) / 40.0
+    return np.sum(x)
+
+
+def test_numbers_that_loops_are_run_for_are_part_of_the_effort():
+    with pytest.raises(TooMuch):
+        record(asked, take_apart((P,)), decides=Given.SIZES, most=Most(in_bodies=1_400))
+    assert record(asked, take_apart((P,)), decides=Given.SIZES, most=Most(in_bodies=20_000))
+
+
 def test_what_may_not_run_as_it_runs_is_given_its_time(monkeypatch):
     ways_of(monkeypatch, for_all=100)
     with warnings.catch_warnings():
@@ -118,3 +158,19 @@ def test_branches_in_branches_are_foreseen_once_each(monkeypatch):
     monkeypatch.setattr(foreseen._Steps, "__init__", noted)
     ckad.trace(nested)(P)
     assert 8 < len(made) < 400
+
+
+def test_bodies_deep_in_bodies_are_more_effort():
+    def halved(x, n):
+        return x if n == 0 or x < 1e-9 else halved(x * 0.5, n - 1)
+
+    def spent(n):
+        most = 1
+        while True:
+            try:
+                about = {"decides": Given.NOTHING, "most": Most(in_bodies=most)}
+                return most, record(lambda p: halved(p[0], n), take_apart((P,)), **about)
+            except TooMuch:
+                most *= 2
+
+    assert spent(64)[0] > 4 * spent(16)[0]

@@ -28,6 +28,8 @@ from ckad.trace.memory.views import Path
 SMALL = 64
 #: What a body takes beside its rows: as much as so many of them.
 BODY = 20
+#: What is read from around a body is looked for through all bodies between.
+DEEP = 16
 #: A recording of more rows takes minutes, and is hardly what was meant; also one that is recorded
 #: as it runs, which is done again for other numbers.
 MOST_ROWS = 200_000
@@ -116,6 +118,7 @@ class Trace:
     def __init__(self, parent: Trace | None, adopts: bool = False) -> None:
         self.parent = parent
         self.adopts = adopts
+        self.depth: int = parent.depth + 1 if parent else 0
         self.is_given = False  # the body of a loop whose carry the caller names
         self.builder = Builder()
         self.captured: dict[int, int] = {}  # row of the parent -> input row here
@@ -267,7 +270,7 @@ def open_trace(adopts: bool = False) -> Iterator[Trace]:
         yield trace
     finally:
         traces.pop()
-        trace.spent.rows += len(trace.builder.rows) + BODY
+        trace.spent.rows += (len(trace.builder.rows) + BODY) * (1 + trace.depth // DEEP)
         if not traces:
             forget_spoilt()
 

@@ -141,6 +141,16 @@ def _number(trace: Trace, row: int, numbers: _Numbers) -> np.ndarray | None:
         k = pending[-1]
         operands = trace.builder.rows[k].operands
         if running and trace.builder.rows[k].op is Op.RESULT:
+            if k not in controls and (test := _test_of(trace, k)) is not None:
+                if test not in answers:
+                    pending.append(test)
+                    continue
+                if (
+                    answers[test] is None
+                ):  # which side is taken is not known, before it is looked at
+                    answers[k] = None
+                    pending.pop()
+                    continue
             if k not in controls:
                 controls[k] = _alone(trace, k)
             operands = controls[k].operands
@@ -165,17 +175,30 @@ class _Control(NamedTuple):
     operands: tuple[int, ...]
 
 
+def _test_of(trace: Trace, k: int) -> int | None:
+    """The condition of the branch whose result a row is; None of a loop's."""
+    rows = trace.builder.rows
+    control = rows[rows[k].operands[0]]
+    return control.operands[0] if control.op is Op.COND else None
+
+
 def _alone(trace: Trace, k: int) -> _Control:
     rows, b = trace.builder.rows, Builder()
     control = rows[rows[k].operands[0]]
     inputs = [b.input(rows[x].type) for x in control.operands]
     n = BODY_COUNT[control.op]
+    trace.spent.rows += sum(_size(trace.builder.bodies[at]) for at in control.attrs[:n])
     bodies = (b.body(_apart(trace, at)) for at in control.attrs[:n])
     made = b.emit(control.op, inputs, (*bodies, *control.attrs[n:]), TUPLE)
     found = b.emit(Op.RESULT, (made,), rows[k].attrs, rows[k].type)
     tape, unread = needed_alone(b.tape([found]))
     kept = (x for at, x in enumerate(control.operands) if at not in unread)
     return _Control(tape, tuple(kept))
+
+
+def _size(tape: Tape) -> int:
+    """Rows, which are gone through to cut a body down: that takes as long as to record some."""
+    return len(tape.rows) + sum(map(_size, tape.bodies))
 
 
 def _apart(trace: Trace, at: int) -> Tape:
