@@ -56,14 +56,14 @@ _STOPS = (
     *(UnboundError, np.linalg.LinAlgError),
 )
 #: Bodies in bodies are recorded again and again: after so many operations another way is tried.
-_FOR_ALL, _AS_RUN = 200_000, 100_000
+_FOR_ALL, _OF_SIZES, _AS_RUN = 130_000, 100_000, 200_000
 #: Operations one after the other, which take some seconds.
 _IN_LINE = 60_000
 #: Ways to record, one after the other. As it runs, a program takes many times as long where loops
 #: are tried, as those of long programs have to be. What takes long in every way is given its time.
 _WAYS = (
     (Given.NOTHING, Most(in_bodies=_FOR_ALL)),
-    (Given.SIZES, Most(in_bodies=_AS_RUN)),
+    (Given.SIZES, Most(in_bodies=_OF_SIZES)),
     (Given.STEPS, Most(_IN_LINE)),
     (Given.DECISIONS, Most(in_bodies=_AS_RUN)),
     (Given.STEPS, ALL),
