@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +13,10 @@ from ckad.passes.dce import dce
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 from ckad.tape.types import DType, Type
+from ckad.trace.arrays import stopping
 from ckad.trace.memory.context import Given, Trace
+from ckad.trace.values.apply import astype
+from ckad.trace.values.tracer import Tracer, fresh, value
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,27 @@ class Course:
 _TRUTH = Type(DType.BOOL, ())
 
 
-def answers_alike(trace: Trace) -> int | None:
+def course_of(trace: Trace, leaves: Sequence[Any]) -> Course | None:
+    """The course of a recording with these results; None where it holds for all numbers."""
+    alike = _alike(trace)
+    if alike is None:
+        return None
+    differs = np.logical_not(fresh(alike))
+    rows = [value(unless(differs, x)) if isinstance(x, Tracer) else value(x) for x in leaves]
+    return Course(trace.tape([alike]), trace.tape(rows))
+
+
+def unless(differs: Any, leaf: Tracer) -> Tracer:
+    """A result that stops the program where the numbers are others."""
+    if leaf.dtype == np.bool_:
+        number: Any = stopping(astype(leaf, np.int64), differs, "GIVEN")
+        found: Tracer = np.not_equal(number, 0)
+        return found
+    kept: Any = stopping(leaf, differs, "GIVEN")
+    return Tracer(kept.storage, kept.path, leaf.scalar, leaf.weak, leaf.classes)
+
+
+def _alike(trace: Trace) -> int | None:
     """A row that is true where everything that was asked while recording has the same answer; None
     where nothing was, or where a recording around this one has the numbers."""
     if not trace.asked or trace.parent is not None or trace.decides < Given.DECISIONS:

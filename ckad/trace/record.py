@@ -18,8 +18,8 @@ from ckad.tape.tape import Tape
 from ckad.tape.types import type_of
 from ckad.trace import dispatch, modules
 from ckad.trace.arguments import Arguments
-from ckad.trace.arrays import Deferred, made_whole, stopping
-from ckad.trace.course import Course, answers_alike
+from ckad.trace.arrays import Deferred, made_whole
+from ckad.trace.course import Course, course_of, unless
 from ckad.trace.memory.context import (
     ALL,
     Given,
@@ -42,7 +42,6 @@ from ckad.trace.source.names.bindings import clear
 from ckad.trace.source.outside.clock import computed
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.skipped import Skipped
-from ckad.trace.values.apply import astype
 from ckad.trace.values.tracer import Tracer, fresh, localise, value
 
 #: The rows of these are in the table before anything is recorded.
@@ -61,9 +60,9 @@ class Recording:
     decides: Given
     as_made: bool  # whether it holds only for arguments as the enclosing trace has made them
     is_guarded: bool  # whether a handler of the program may meet what stops a run
-    course: Course | None  # whether it holds for other numbers than those of ``held``
     written: list[int]  # the arrays among the arguments that it writes into,
     outside: list[np.ndarray]  # and those from outside in which these may not lie: it reads them
+    course: Course | None  # whether it holds for other numbers than those of ``held``
 
     @cached_property
     def gives_leaf(self) -> bool:
@@ -76,9 +75,11 @@ class Recording:
 
     def holds_for(self, arguments: Arguments) -> bool:
         """Whether the function would be recorded alike for these arguments."""
-        if not self.held:
+        if not self.held and not self.outside:
             return True
         arrays = arguments.arrays
+        if self.outside and not self.is_apart(arrays):
+            return False
         return all(np.asarray(arrays[k]).tobytes() == x.tobytes() for k, x in self.held.items())
 
 
@@ -193,8 +194,8 @@ def _recorded(
         written = written_into(trace, tracers)
         known = [x for x, _ in watched.guard.arrays] if written and watched is not None else []
         outside = apart(known, trace.exposed.values())
-        course = _course(trace, leaves)
-        return Recording(tape, out_tree, scalars, *about, course, written, outside)
+        course = course_of(trace, leaves)
+        return Recording(tape, out_tree, scalars, *about, written, outside, course)
 
 
 def _shown(arguments: Arguments) -> dict[int, int]:
@@ -234,23 +235,7 @@ def _of_call(leaf: Any, numbers: Mapping[int, np.ndarray]) -> Any:
         if np.isnan(number).any():  # which equals nothing
             other = np.where(np.isnan(number), np.logical_not(np.isnan(found)), other)
         differs = np.logical_or(differs, np.any(other))
-    return _unless(differs, leaf)
-
-
-def _course(trace: Trace, leaves: Sequence[Any]) -> Course | None:
-    alike = answers_alike(trace)
-    if alike is None:
-        return None
-    differs = np.logical_not(fresh(alike))
-    rows = [value(_unless(differs, x)) if isinstance(x, Tracer) else value(x) for x in leaves]
-    return Course(trace.tape([alike]), trace.tape(rows))
-
-
-def _unless(differs: Any, leaf: Tracer) -> Any:
-    if leaf.dtype == np.bool_:
-        return np.not_equal(stopping(astype(leaf, np.int64), differs, "GIVEN"), 0)
-    kept = stopping(leaf, differs, "GIVEN")
-    return Tracer(kept.storage, kept.path, leaf.scalar, leaf.weak, leaf.classes)
+    return unless(differs, leaf)
 
 
 def note_given(fun: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

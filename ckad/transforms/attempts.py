@@ -268,19 +268,22 @@ def usable(
     One of other numbers does where these lead along the same course.
     """
     recording = known.recording
-    if (_call.for_all and isinstance(known.refusal, TooMuch)) or (
-        recording.outside and not recording.is_apart(arguments.arrays)
-    ):
+    if _call.for_all and isinstance(known.refusal, TooMuch):
         return None
-    holds = recording.holds_for(arguments)
-    if holds or recording.course is None or not _is_plain(arguments):
-        return known if holds else None
-    return next(filter(partial(_is_same, leads_along), known.courses()), None)
+    if recording.course is None or not _is_plain(arguments):
+        return known if recording.holds_for(arguments) else None
+    return next((x for x in known.courses() if _is_same(x, arguments, leads_along)), None)
 
 
-def _is_same(leads_along: Callable[[Recorded], bool], known: Recorded) -> bool:
+def _is_same(
+    known: Recorded, arguments: Arguments, leads_along: Callable[[Recorded], bool]
+) -> bool:
+    if known.recording.holds_for(arguments):
+        return True
+    if known.recording.course is None or not known.recording.is_apart(arguments.arrays):
+        return False
     try:
-        return known.recording.course is not None and leads_along(known)
+        return leads_along(known)
     except CkadError:  # what stops it is on another course, or will be met again
         return False
 

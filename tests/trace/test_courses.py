@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import AsRunWarning, RaisedError
+from ckad.errors import AliasError, AsRunWarning, RaisedError
 from ckad.rules.evaluate import evaluate
 from ckad.transforms import call
 
@@ -136,3 +136,17 @@ def test_what_stops_on_another_course_is_recorded_anew():
     gradient = ckad.value_and_grad(program, engine="vm")
     check(program, gradient, P)
     check(program, gradient, np.array([7.5, 0.2, 0.4]))
+
+
+AROUND = np.array([0.84, 1.3, 0.44])
+
+
+def test_arrays_from_outside_that_are_written_into_are_found_on_a_known_course():
+    def program(p):
+        p[0] = p[0] * 2.0
+        return sum(x for x in p if x > 0.5) * AROUND[0] + len([x for x in p if x > 0.5])
+
+    gradient = ckad.value_and_grad(program, engine="vm")
+    assert gradient(P.copy())[0] == pytest.approx(program(P.copy()))
+    with pytest.raises(AliasError, match="reads from outside"):
+        gradient(AROUND)
