@@ -62,6 +62,7 @@ def moved(guard: Guard) -> list[Place] | None:
     lasting = Guard()
     lasting.objects, lasting.parts, lasting.bare = guard.objects, guard.parts, guard.bare
     lasting.containers, lasting.answers = guard.containers, guard.answers
+    lasting.numbers = guard.numbers
     return found if changed <= met and lasting.holds() else None
 
 

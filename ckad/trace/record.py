@@ -39,6 +39,7 @@ from ckad.trace.overlap import apart, meets, sharing, written_into
 from ckad.trace.source import follow
 from ckad.trace.source.control.recalled.guesses import attempted
 from ckad.trace.source.names.bindings import clear
+from ckad.trace.source.outside import free
 from ckad.trace.source.outside.clock import computed
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.skipped import Skipped
@@ -110,6 +111,9 @@ def record(
     while True:
         try:
             return once() if stack() else attempted(once, _about(arguments, kwargs, decides, most))
+        except CkadError:
+            if stack() or not free.give_up():
+                raise
         except WrittenOut as found:
             if stack() or found.node in written_out:  # it is for who records around this
                 raise
@@ -154,6 +158,7 @@ def _recorded(
         trace.shown |= {tracers[k].storage.row: row for k, row in shown.items()}
         given = {x.storage.row: a for x, a in zip(tracers, arguments.arrays, strict=True)}
         if trace.parent is None:
+            free.begin()
             trace.spent.most = most.in_bodies
         if decides and trace.parent is None:
             trace.decides, trace.most_as_run = decides, most.rows
@@ -189,7 +194,7 @@ def _recorded(
         held = held_against(trace)
         needed = {k: held[row] for k, row in enumerate(given) if row in held}
         as_made = depends_on_arguments(trace)
-        tape = trace.tape(rows)
+        tape = free.settled(trace.tape(rows)) if trace.parent is None else trace.tape(rows)
         about = list(trace.captured), needed, decides, as_made, bool(trace.handlers)
         written = written_into(trace, tracers)
         known = [x for x, _ in watched.guard.arrays] if written and watched is not None else []

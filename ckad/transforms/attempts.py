@@ -42,7 +42,7 @@ from ckad.trace.memory.context import ALL, Most, TooLong, TooMuch
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.record import Given
 from ckad.trace.source.control.notes import is_noting
-from ckad.trace.source.outside import changes
+from ckad.trace.memory import changes
 from ckad.trace.values.tracer import Tracer
 from ckad.transforms.reuse import Alone, Recorded
 

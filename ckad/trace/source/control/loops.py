@@ -31,7 +31,7 @@ from ckad.trace.memory.foreseen import UNKNOWN, Foreseen, foresee
 from ckad.trace.memory.storage import Storage, Written
 from ckad.trace.source.control import notes
 from ckad.trace.source.control.body import Body
-from ckad.trace.source.control.carried.findings import Again, Findings, Mistaken, Stepping
+from ckad.trace.source.control.carried.findings import Again, Findings, Mistaken, Stepping, freed
 from ckad.trace.source.control.carried.kinds import COUNT, FLAG, End, number
 from ckad.trace.source.control.filled import note_number
 from ckad.trace.source.control.flow import Flow
@@ -183,6 +183,7 @@ class StagedLoop:
             self._check_recalled(self.order is None or self.order.needs_more)
             self._house(wanted)
             raise Again
+        freed(body.ends, body.initial)
         foreseen = self._foresee(body, first)
         if not self._has_space(body, foreseen):
             raise Again
@@ -394,7 +395,6 @@ class StagedLoop:
     def _flow(self, body: Body, rows: list[int]) -> Flow | None:
         if not self.found.signals:
             return None
-        kinds = body.kinds - {Flow.CONTINUE} | {Flow.NEXT}
-        if self.found.is_endless:
-            kinds -= {Flow.NEXT}
+        over: set[int] = set() if self.found.is_endless else {Flow.NEXT}
+        kinds = body.kinds - {Flow.CONTINUE, Flow.NEXT} | over
         return Flow(kinds, COUNT.show(rows[int(self.found.guard != UNGUARDED)]))

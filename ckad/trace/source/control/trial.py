@@ -23,6 +23,7 @@ from ckad.trace.source.memory.appends import Appended
 from ckad.trace.source.memory.contents import Stacked, Whole
 from ckad.trace.source.memory.growing import Growing, Outgrown
 from ckad.trace.source.names.frame import Frame, Unclear, open_region
+from ckad.trace.source.outside import free
 from ckad.trace.values.tracer import Tracer
 
 
@@ -41,6 +42,7 @@ def records(step: Callable[[], Any]) -> bool:
 
 
 def _tried(builder: Builder, step: Callable[[], Any]) -> bool:
+    n_read = free.mark()
     with _refusing_rows(builder), open_region() as region:
         region.is_trial = True
         try:
@@ -50,6 +52,8 @@ def _tried(builder: Builder, step: Callable[[], Any]) -> bool:
             return True
         except CkadError:
             return True
+        finally:
+            free.forget(n_read)
     return False
 
 

@@ -23,6 +23,8 @@ from ckad.trace.source.names.frame import (
     outside,
     region,
 )
+from ckad.trace.source.names.region import in_loops
+from ckad.trace.source.outside.free import look_up, note_read
 from ckad.trace.source.outside.kinds import Slots, attributes, users
 from ckad.trace.source.outside.watch import watch
 
@@ -104,7 +106,9 @@ def read(owner: Any, name: str) -> Any:
     if (given := _as_argument(owner, name)) is not None:
         return given
     if watched := watch():
-        watched.attribute(owner, name)
+        look_up(watched, owner, name)
+        if type(owner) is FunctionType:
+            note_read(watched, vars(owner), name, vars(owner).get(name))
     if isinstance(owner, ModuleType) and not is_library(owner.__name__):
         around = outside(vars(owner))
         around.note_read(name)
@@ -142,7 +146,7 @@ def _check_whole(owner: Any) -> None:
 def write(owner: Any, name: str, value: Any) -> bool:
     """``owner.name = value``, if the object is one whose attributes are carried."""
     if watched := watch():
-        watched.attribute(owner, name)
+        look_up(watched, owner, name, in_loops())
     is_own = region() is None and id(owner) in ledger().made
     if is_own and (name == "__class__" or isinstance(owner, type)):
         return False  # straight code, an object or class of its own: Python's assignment does

@@ -14,6 +14,7 @@ from ckad.trace.dispatch import Traced
 from ckad.trace.memory.context import current
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source.outside.assigned import assign, depend_if_back, key_of
+from ckad.trace.source.outside.free import tracked
 from ckad.trace.source.outside.kinds import attributes
 from ckad.trace.source.outside.watch import Watch
 from ckad.trace.source.skipped import Skipped
@@ -127,6 +128,11 @@ class Bindings(dict[str, Any]):
         super().__init__()
         self.owner, self.cell = owner, cell
 
+    @property
+    def holder(self) -> Any:
+        """What holds them in Python: a dict, or the cell."""
+        return self.cell or self.owner
+
     def given(self, name: str, missing: Any) -> Any:
         """What Python has a name bound to, or the argument that stands for it."""
         if (found := current().moved.get(self.key(name))) is not None:
@@ -138,24 +144,25 @@ class Bindings(dict[str, Any]):
         except ValueError:
             return missing
 
-    def watched(self, watch: Watch, name: str) -> None:
-        """Note what Python has a name bound to."""
+    def watched(self, watch: Watch, name: str, is_tracked: bool = True) -> None:
+        """Note what Python has a name bound to: tracked, if who asks tells whether he reads it."""
         if self.key(name) in current().moved:
             return
-        if self.cell is not None:
-            watch.cell(self.cell)
-            return
-        watch.name(self.owner, name)
-        if name not in self.owner:
-            watch.name(vars(builtins), name)
+        with tracked(watch, self.holder, name, is_tracked):
+            if self.cell is not None:
+                watch.cell(self.cell)
+                return
+            watch.name(self.owner, name)
+            if name not in self.owner:
+                watch.name(vars(builtins), name)
 
     def key(self, name: str) -> tuple[int, str]:
         """What a watch calls a name."""
-        return key_of(self.cell or self.owner, name)
+        return key_of(self.holder, name)
 
     def assigned(self, watch: Watch, name: str) -> None:
         """A name is about to be bound, whatever the numbers are."""
-        assign(watch, self.cell or self.owner, name)
+        assign(watch, self.holder, name)
 
     def restored(self, watch: Watch, name: str, value: Any) -> None:
         """A name is about to be bound to what it may have been bound to before all."""

@@ -25,11 +25,13 @@ from ckad.trace.source.names.region import Key as Key
 from ckad.trace.source.names.region import Region as Region
 from ckad.trace.source.names.region import depth_of as depth_of
 from ckad.trace.source.names.region import enclosing as enclosing
+from ckad.trace.source.names.region import in_loops
 from ckad.trace.source.names.region import made as made
 from ckad.trace.source.names.region import open_region as open_region
 from ckad.trace.source.names.region import region as region
 from ckad.trace.source.outside.assigned import depend, depend_on_all, settling
-from ckad.trace.source.outside.changes import note
+from ckad.trace.memory.changes import note
+from ckad.trace.source.outside.free import note_read
 from ckad.trace.source.outside.guard import is_given_up
 from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.outside.watch import watch
@@ -134,14 +136,14 @@ class Frame(Follows):
             inner.unsure.add((self, name))
 
     def _from_outside(self, name: str) -> Any:
-        function = self.function
-        outside = _outside(function, name)
+        outside = _outside(self.function, name)
+        found = outside.names.given(name, MISSING)
         if watched := watch():
             outside.names.watched(watched, name)
+            note_read(watched, outside.names.holder, name, found)
         outside.note_read(name)
         if name in outside.names:
             return outside.local(name)
-        found = outside.names.given(name, MISSING)
         if found is not MISSING:
             if isinstance(found, CONTAINERS):
                 outside.names.meet(name, found)
@@ -149,10 +151,9 @@ class Frame(Follows):
         outside.note_unsure(name)
         if outside.names.cell is not None:
             raise NameError(at_place(f"the variable {name!r} is not bound yet"))
-        try:
-            return vars(builtins)[name]
-        except KeyError:
-            raise NameError(at_place(f"name {name!r} is not defined")) from None
+        if name not in vars(builtins):
+            raise NameError(at_place(f"name {name!r} is not defined"))
+        return vars(builtins)[name]
 
     def bind(self, name: str, value: Any) -> None:
         frame = self.owner_of(name) or _outside(self.function, name)
@@ -230,7 +231,7 @@ class Outside(Apart):
 
     def meet(self, name: str) -> None:
         if watched := watch():
-            self.names.watched(watched, name)
+            self.names.watched(watched, name, in_loops())
         before = self.names.given(name, MISSING)
         if name not in self.names and before is not MISSING:
             self.names.meet(name, before)

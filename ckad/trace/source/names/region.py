@@ -108,6 +108,11 @@ def enclosing(depth: int = 0) -> Iterator[Region]:
         inner = inner.outer
 
 
+def in_loops() -> bool:
+    """Whether all bodies being recorded are those of loops, or only tried."""
+    return all(inner.index is not None or inner.is_trial for inner in enclosing())
+
+
 @contextmanager
 def open_region() -> Iterator[Region]:
     """Note what is changed from here on; at the end everything is as it was."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ckad.trace.source.outside.changes import note
+from ckad.trace.memory.changes import note
 from ckad.trace.source.outside.guard import ABSENT, IMMUTABLE, content
 from ckad.trace.source.outside.kinds import DISPLAYS, top_of
 from ckad.trace.source.outside.watch import MOST, Watch

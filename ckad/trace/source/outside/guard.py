@@ -13,10 +13,12 @@ import numpy as np
 
 from ckad.errors import CkadError
 from ckad.place import Source
-from ckad.trace.source.outside.changes import note
+from ckad.trace.memory.changes import note
 from ckad.trace.source.skipped import warn_of_skipped
 
 ABSENT: Any = object()
+#: Numbers up to here are alike for a recording that no number decides, however long it counts.
+MOST_FREE = 1 << 31
 NUMBERS = frozenset(t for t in np.sctypeDict.values() if np.dtype(t).kind in "fiubc")
 #: What is the same wherever it is equal.
 IMMUTABLE = NUMBERS | {int, float, complex, bool, str, bytes, NoneType, EllipsisType, range, slice}
@@ -84,16 +86,42 @@ class Guard:
         self.once: dict[str, Source] = {}  # and what is not done again
         self.counters: dict[tuple[int, str], Counter] = {}  # what it has counted up
         self.leaves: list[Callable[[], object]] = []  # what it has left names bound to
+        self.asked: set[tuple[int, str]] = set()  # integers that were read as they are,
+        self.read: list[tuple[int, str]] = []  # or in bodies that may be recorded once more
+        self.numbers: list[tuple[Any, str]] = []  # those that decide nothing
 
     @property
     def is_looked_into(self) -> bool:
         """Whether something is compared by what it holds."""
-        return bool(self.bare or self.answers or self.counters or self.containers or self.arrays)
+        objects = self.bare or self.containers or self.arrays
+        return bool(objects or self.answers or self.counters or self.numbers)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the copies of arrays."""
         return sum(array.nbytes for array, _ in self.arrays)
+
+    def name(self, names: Mapping[str, Any], name: str) -> Any:
+        """Depend on what a name is bound to; gives that."""
+        value = names.get(name, ABSENT)
+        self.names.append((names, name, value))
+        return value
+
+    def note(self, owner: Any, name: str, value: Any) -> None:
+        """A name is looked up, by whoever it is."""
+        if type(value) is int:
+            self.asked.add((id(owner), name))
+
+    def is_read(self, key: tuple[int, str]) -> bool:
+        return key in self.asked or key in self.read
+
+    def free(self, owner: Any, name: str) -> None:
+        """Hold for any number that is not too large."""
+        if type(owner) is CellType:
+            self.cells = [x for x in self.cells if x[0] is not owner]
+        else:
+            self.names = [x for x in self.names if x[0] is not owner or x[1] != name]
+        self.numbers.append((owner, name))
 
     def holds(self) -> bool:
         """Whether the function would read the same values now."""
@@ -125,6 +153,10 @@ class Guard:
             return False
         for counter in self.counters.values():
             if not counter.is_number:
+                return False
+        for owner, name in self.numbers:
+            value = content(owner) if type(owner) is CellType else owner.get(name)
+            if type(value) is not int or abs(value) > MOST_FREE:
                 return False
         for container, items in self.containers:
             found = items_of(container)

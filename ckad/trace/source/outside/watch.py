@@ -105,14 +105,13 @@ class Watch:
             self.noted.add(key)
             if type(names) not in (dict, MappingProxyType):  # it may look up anything
                 return self.give_up(f"names in a {type(names).__name__}")
-            value = names.get(name, ABSENT)
-            self.guard.names.append((names, name, value))
-            self.enter(value)
-        return None
+            self.enter(self.guard.name(names, name))
+        return self.guard.note(names, name, names.get(name))
 
     def cell(self, cell: CellType) -> None:
         """The same for a variable of a closure; a traced one is the recording's own."""
         key = id(cell), "cell"
+        self.guard.note(cell, "cell", content(cell))
         if key not in self.noted:
             self.noted.add(key)
             value = content(cell)
@@ -158,6 +157,8 @@ class Watch:
         """An attribute is read, or is about to be bound anew."""
         kind: Any = type(owner)
         key = id(owner), name
+        if kind in (FunctionType, ModuleType):
+            self.guard.note(vars(owner), name, vars(owner).get(name))
         if kind in INERT or isinstance(owner, Traced) or key in self.noted:
             return
         if id(owner) in self.own:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -11,12 +11,13 @@ from ckad.errors import CarryError, CkadError
 from ckad.tape.control import COUNTED, UNBOUNDED, UNGUARDED, WHILE
 from ckad.trace.memory.context import Trace, WrittenOut
 from ckad.trace.memory.storage import Storage
-from ckad.trace.source.control.carried.kinds import Carried, carried_from
+from ckad.trace.source.control.carried.kinds import Carried, End, carried_from
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.memory.contents import (
     Contents,
 )
 from ckad.trace.source.memory.housing import Housing
+from ckad.trace.source.memory.objects import OfFunction
 from ckad.trace.source.memory.sharing import Origin, Place, memory
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import (
@@ -24,9 +25,11 @@ from ckad.trace.source.names.frame import (
     RETURN,
     Frame,
     Key,
+    Outside,
     Region,
     Unclear,
 )
+from ckad.trace.source.outside import free
 from ckad.trace.source.values import (
     Slot,
     classes_of,
@@ -81,6 +84,7 @@ class Findings:
         # under which it is remembered: its source and the how-manieth of it this is, then any
         self.places: tuple[Any, ...] = ()
         self.path: tuple[Any, ...] | None = None  # the first of these, behind loops around it
+        self.first_read: int | None = None  # of the numbers from outside that it reads
 
     def carry(self, key: Key, carried: Carried, around: Trace, ends: Sequence[Any] = ()) -> None:
         """Let a name go from step to step; ``ends`` are its leaves after one."""
@@ -116,6 +120,9 @@ class Findings:
 
     def begin(self, around: Trace) -> None:
         """Take up anew what names start with whose containers were changed when it was found."""
+        if self.first_read is None:
+            self.first_read = free.mark()
+        free.forget(self.first_read)
         for key in filter(self.carried.__contains__, self.spoilt):
             before = self.carried[key].starting_with(key[0].names.get(key[1]))
             self.forget(key)
@@ -126,7 +133,7 @@ class Findings:
     def anew(self) -> Findings:
         """Nothing is known."""
         found = Findings(self.steps)
-        found.places, found.path = self.places, self.path
+        found.places, found.path, found.first_read = self.places, self.path, self.first_read
         return found
 
     def is_known(self, place: Any, around: Trace) -> bool:
@@ -213,6 +220,23 @@ class Findings:
         """Whether the loop only ends where its body leaves it: ``while True``."""
         node = self.steps.node
         return isinstance(node, ast.While) and isinstance(node.test, ast.Constant)
+
+
+def freed(ends: Mapping[Key, Any], initial: list[tuple[Slot, Any]]) -> None:
+    """Let numbers from outside with which names start be inputs of the recording."""
+    for (frame, name), end in ends.items():
+        if not isinstance(end, End):
+            continue
+        if isinstance(frame, Outside):
+            owner = frame.names.holder
+        elif isinstance(frame, OfFunction):
+            owner = vars(frame.owner)
+        else:
+            continue
+        for k in range(end.first, end.first + sum(s is not None for s in end.slots)):
+            slot, first = initial[k]
+            found = free.started(owner, name, first)
+            initial[k] = slot, first if found is None else found
 
 
 def forget_loop(node: ast.For | ast.While, around: Trace) -> None:

@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from copy import copy
+from typing import TypeGuard
 
 from ckad.errors import CkadError
 
@@ -59,6 +59,16 @@ def are_used() -> bool:
     return _recording.is_used
 
 
+def is_of_words(error: BaseException) -> TypeGuard[CkadError]:
+    """Whether an error holds nothing but what it says."""
+    return isinstance(error, CkadError) and not vars(error)
+
+
+def anew(error: CkadError) -> CkadError:
+    """The same without the frames that it came through."""
+    return type(error)(*error.args)
+
+
 def recall(path: Path | None) -> CkadError | None:
     """Why a loop will fail, if it failed before."""
     error = None if path is None else _recording.before.get(path)
@@ -66,13 +76,13 @@ def recall(path: Path | None) -> CkadError | None:
         return None
     _recording.is_used = True
     _recording.now[path] = error
-    return copy(error)
+    return anew(error)
 
 
 def note(path: Path | None, error: BaseException) -> None:
     """A loop has failed."""
-    if path is not None and isinstance(error, CkadError):
-        _recording.now[path] = copy(error)  # without the frames that it came through
+    if path is not None and is_of_words(error):
+        _recording.now[path] = anew(error)
 
 
 def forget(path: Path | None) -> None:

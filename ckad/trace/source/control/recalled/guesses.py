@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from copy import copy
 from typing import Any, NamedTuple, TypeVar
 
 from ckad.errors import CkadError
@@ -30,6 +29,7 @@ from ckad.trace.source.memory.contents import Contents
 from ckad.trace.source.memory.objects import Attributes
 from ckad.trace.source.memory.sharing import obstacle, outside_of
 from ckad.trace.source.names.frame import MISSING, Frame, Key
+from ckad.trace.source.outside import free
 from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.values import slot_of
 
@@ -123,6 +123,7 @@ def clear() -> None:
     _guesses.clear()
     _refused.clear()
     failures.clear()
+    free.clear()
 
 
 def attempted(record: Callable[[], T], about: Hashable = None) -> T:
@@ -261,7 +262,7 @@ def _described(frame: Frame, body: Body) -> Guess | None:
         tuple(paths[key] for key in found.whole) if housed else (),
         tuple((paths[id(_shown(x))], known) for x, known in housed),
         bool(found.housing.houses) and not housed,
-        tuple((path, name, copy(error)) for path, name, error in _unclear(found, paths)),
+        tuple(_unclear(found, paths)),
         body.region.steps if body.region.draws and found.guard != UNGUARDED else 0,
     )
 
@@ -271,8 +272,8 @@ def _unclear(
 ) -> Iterator[tuple[NamePath, str, CkadError]]:
     for (owner, name), unclear in found.unclear.items():
         error = unclear.error.error if isinstance(unclear.error, WrittenOut) else unclear.error
-        if id(_shown(owner)) in paths and isinstance(error, CkadError):
-            yield paths[id(_shown(owner))], name, error
+        if id(_shown(owner)) in paths and failures.is_of_words(error):
+            yield paths[id(_shown(owner))], name, failures.anew(error)
 
 
 def _shown(owner: Any) -> Any:
@@ -356,7 +357,7 @@ def recall(place: Hashable, frame: Frame, found: Findings, around: Trace) -> Ord
     for path, name, error in guess.unclear:
         within = sight.frame_of(sight.found_at(frames, path), name)
         if within is not None:
-            found.leave((within, name), copy(error))
+            found.leave((within, name), failures.anew(error))
     if guess.draws:
         around.steps_of_draws.setdefault(found.places[-1], guess.draws)
     if guess.signals:
