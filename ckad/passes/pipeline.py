@@ -42,8 +42,9 @@ from ckad.passes.fma import fma
 from ckad.passes.integers.ranges import in_range
 from ckad.passes.integers.stacked import stacked
 from ckad.passes.integers.steady import steady
-from ckad.passes.loops import Runner, eliminations, together
+from ckad.passes.loops.eliminations import Runner, eliminations
 from ckad.passes.loops.same import simplified
+from ckad.passes.loops.together import together
 from ckad.passes.rewrite import appended, seeded, seeded_apart, with_outputs
 from ckad.passes.tangent import tangent
 from ckad.passes.transpose import transposed
@@ -148,8 +149,6 @@ def _tapes(tape: Tape) -> dict[int, Tape]:
         found |= _tapes(body)
     return found
 
-
-# --- the passes ----------------------------------------------------------------------------------
 
 SIMPLIFY = Pass("simplify", "the same from fewer rows: fold and cse in one walk, dce", simplified)
 VECTORISE = Pass(

@@ -37,12 +37,11 @@ from ckad.errors import (
 )
 from ckad.place import user_place
 from ckad.trace.arguments import Arguments
-from ckad.trace.memory import assumed
+from ckad.trace.memory import assumed, changes
 from ckad.trace.memory.context import ALL, Most, TooLong, TooMuch
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.record import Given
 from ckad.trace.source.control.notes import is_noting
-from ckad.trace.memory import changes
 from ckad.trace.values.tracer import Tracer
 from ckad.transforms.reuse import Alone, Recorded
 

@@ -231,3 +231,20 @@ def test_a_pivot_that_is_zero_raises_nothing(engine):
     assert not np.isfinite(expected)
     assert not np.isfinite(ckad.jit(by_outer_products, engine=engine)(zero))
     assert not np.isfinite(ckad.jvp(by_outer_products, (zero,), (A,), engine=engine)[1])
+
+
+def test_a_loop_that_stops_is_no_elimination():
+    """An index beyond the matrix is the program's error, at its line."""
+
+    def beyond(a):
+        a = a.copy()
+        for k in range(N):
+            a[k + 1 :, k] /= a[k, k + 1]
+        return np.sum(a)
+
+    with pytest.raises(IndexError):
+        ckad.grad(beyond)(A)
+
+
+def test_what_is_said_of_such_loops():
+    assert "eliminate: computed as whole arrays or by a routine" in str(ckad.explain(by_dots, A))

@@ -4,9 +4,3 @@ counted       a loop whose number of steps is computed, as one over all places u
 together      many loops that are alike and do not wait for one another, as the steps of one
 eliminations  loops that eliminate, and `substitutions`, as calls of routines; `trial` finds them
 """
-
-from ckad.passes.loops.eliminations import eliminations
-from ckad.passes.loops.together import together
-from ckad.passes.loops.trial import Runner
-
-__all__ = ["Runner", "eliminations", "together"]

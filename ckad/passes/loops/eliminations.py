@@ -22,6 +22,8 @@ from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 
+__all__ = ["Runner", "eliminations"]
+
 _Formula = Callable[[Factors], np.ndarray]
 #: What may lie below the diagonal, on it, above it, and to the right of the square.
 _BELOW: Mapping[str, _Formula] = {

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ckad.errors import CkadError
 from ckad.tape.builder import Builder
 from ckad.tape.control import COUNTED, UNGUARDED, Loop, read_loop
 from ckad.tape.ops import OPS, Group, Op
@@ -191,7 +192,7 @@ def ran(trial: Trial, run: Runner, given: Sequence[np.ndarray]) -> list[np.ndarr
     """What the loop makes of a matrix and what is beside it; None if it stops."""
     try:
         return run(trial.tape, [given[place] for place in trial.places])
-    except (IndexError, ArithmeticError):
+    except (CkadError, IndexError, ArithmeticError):
         return None
 
 

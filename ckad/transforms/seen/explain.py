@@ -15,6 +15,8 @@ from ckad.memory import format_bytes
 from ckad.passes import pipeline
 from ckad.passes.pipeline import Stages
 from ckad.tape.control import LOOPS
+from ckad.tape.ops import Op
+from ckad.tape.routines import routine_of
 from ckad.tape.tape import Source, Tape
 from ckad.trace.source.control.notes import LoopNote, noting
 from ckad.tracebacks import trimmed
@@ -113,9 +115,17 @@ def explain(
     for loop in plan.loops:
         reversed_loops.setdefault(loop.place, []).append(loop)
     plain = {str(source) for source in _loops(tape)}
-    found = [_found(note, reversed_loops.get(str(place)), plain) for place, note in notes.items()]
+    whole = _ELIMINATED if _eliminates(tape) else _INDEPENDENT
+    found = [
+        _found(note, reversed_loops.get(str(place)), plain, whole) for place, note in notes.items()
+    ]
     watch = partial(call.watched, pipeline.gradient, layout.wrt)
     return Explanation(tuple(sorted(found, key=lambda x: x.place)), plan, call.anew, watch)
+
+
+_INDEPENDENT = "its steps are independent: computed as whole arrays, nothing is kept"
+_ELIMINATED = "its steps are independent, or eliminate: computed as whole arrays or by a routine"
+_OF_LOOPS = {"eliminated", "rooted", "substituted", "solved_by"}
 
 
 def _loops(tape: Tape) -> Iterator[Source]:
@@ -127,7 +137,13 @@ def _loops(tape: Tape) -> Iterator[Source]:
         yield from _loops(body)
 
 
-def _found(note: LoopNote, plans: list[LoopPlan] | None, plain: set[str]) -> LoopFound:
+def _eliminates(tape: Tape) -> bool:
+    """Whether loops have become calls of routines."""
+    calls = (routine_of(row).name for row in tape.rows if row.op is Op.CALL)
+    return not _OF_LOOPS.isdisjoint(calls) or any(map(_eliminates, tape.bodies))
+
+
+def _found(note: LoopNote, plans: list[LoopPlan] | None, plain: set[str], whole: str) -> LoopFound:
     if not note.way.startswith("recorded"):
         reverse, size = "step by step, as part of what is around it", 0
     elif plans:
@@ -135,5 +151,5 @@ def _found(note: LoopNote, plans: list[LoopPlan] | None, plain: set[str]) -> Loo
     elif str(note.place) in plain:
         reverse, size = "the gradient does not depend on it, or runs it again", 0
     else:
-        reverse, size = "its steps are independent: computed as whole arrays, nothing is kept", 0
+        reverse, size = whole, 0
     return LoopFound(note.place, note.way, note.steps, note.state, reverse, size)

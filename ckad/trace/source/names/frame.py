@@ -12,6 +12,7 @@ from types import FunctionType
 from typing import Any, ClassVar
 
 from ckad.place import Source, at_place
+from ckad.trace.memory.changes import note
 from ckad.trace.memory.opened import stack
 from ckad.trace.source.actions import certain
 from ckad.trace.source.names.bindings import MISSING as MISSING
@@ -30,7 +31,6 @@ from ckad.trace.source.names.region import made as made
 from ckad.trace.source.names.region import open_region as open_region
 from ckad.trace.source.names.region import region as region
 from ckad.trace.source.outside.assigned import depend, depend_on_all, settling
-from ckad.trace.memory.changes import note
 from ckad.trace.source.outside.free import note_read
 from ckad.trace.source.outside.guard import is_given_up
 from ckad.trace.source.outside.kinds import CONTAINERS
