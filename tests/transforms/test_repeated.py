@@ -1,7 +1,9 @@
 """Calls of a form that was there before look nothing up; what they read is still what it is now."""
 
 import pickle
+import signal
 import threading
+import time
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -410,3 +412,35 @@ def test_runs_in_memory_of_the_arena_find_it_where_it_is_now():
             arena.clear()
         if turn == 20:
             ckad.clear_caches()
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer of the system")
+@ENGINES
+def test_a_signal_ends_a_run_and_leaves_later_ones_as_they_are(engine):
+    def drift(u, n):
+        for _ in range(n):
+            u = u + 1e-7 * np.sin(u)
+        return np.sum(u)
+
+    def stop(*_):
+        raise TimeoutError
+
+    u, run = np.linspace(0.0, 1.0, 4), ckad.jit(drift, engine=engine)
+    n, seconds = 20_000, 0.0
+    while seconds < 0.2:  # enough for a signal in its midst, on any machine
+        n *= 4
+        for _ in range(4):
+            began = time.perf_counter()
+            expected = run(u, n)
+            seconds = time.perf_counter() - began
+    assert is_at_hand(run, u, n)
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        for _ in range(2):
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
+            with pytest.raises(TimeoutError):
+                run(u, n)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert run(u, n) == expected
