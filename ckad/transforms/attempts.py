@@ -277,12 +277,10 @@ def usable(
 def _is_same(
     known: Recorded, arguments: Arguments, leads_along: Callable[[Recorded], bool]
 ) -> bool:
-    if known.recording.holds_for(arguments):
-        return True
-    if known.recording.course is None or not known.recording.is_apart(arguments.arrays):
-        return False
+    found = known.recording
     try:
-        return leads_along(known)
+        follows = found.course is not None and found.is_apart(arguments.arrays)
+        return found.holds_for(arguments) or (follows and leads_along(known))
     except CkadError:  # what stops it is on another course, or will be met again
         return False
 
