@@ -40,6 +40,15 @@ def taken_from_a_full_window(x):
     return first + weighted(q)
 
 
+def put_in_front_of_a_full_window(x):
+    q = deque(maxlen=4)
+    for i in range(50):
+        q.append(x[i % 12] * i)
+    q.appendleft(x[0] * x[1])
+    q.extendleft([1.0, x[2]])
+    return weighted(q)
+
+
 def first_deleted(x):
     q = deque()
     for i in range(50):
@@ -96,6 +105,7 @@ def started_again(x):
         started_again,
         taken_from_both_ends,
         taken_from_a_full_window,
+        put_in_front_of_a_full_window,
         first_deleted,
         emptied_by_a_slice,
         refilled,

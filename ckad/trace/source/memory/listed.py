@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -243,7 +244,7 @@ def append_left(owner: Any, new: Any) -> None:
     new = as_told(new)
     stack = _room(owner, new)
     if stack is None:
-        owner.insert(0, new)
+        owner.appendleft(new) if isinstance(owner, deque) else owner.insert(0, new)
         return
     if not stack.layout.is_ring:
         raise changes_length(type(owner).__name__)
@@ -331,11 +332,11 @@ def is_open(items: Any) -> bool:
 
 def _insert(owner: Any, at: Any, new: Any) -> None:
     at, before = as_bound(at), stack_in(owner)
+    if before.layout.maxlen is not None:  # a full one raises
+        raise changes_length("deque")
     if before.layout.is_ring and isinstance(at, int) and at == 0:
         append_left(owner, new)
         return
-    if before.layout.maxlen is not None:
-        raise changes_length("deque")
     place = span_of(slice(at, None), before.count).start
     append(owner, new)
     stack = stack_of(owner)
