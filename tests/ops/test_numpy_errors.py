@@ -32,6 +32,8 @@ UNSUPPORTED = {
     "np.nan_to_num(x, copy=False)": "copy=False",
     "np.concatenate([x, x], casting='unsafe')": "casting='unsafe'",
     "np.cov(x, fweights=[1, 2, 3, 4])": "fweights=",
+    "np.mean(x, dtype=int)": "averages with dtype=int64",
+    "np.std(x, 0, dtype=bool)": "averages with dtype=bool",
     "np.matmul(x, x.T, axes=[(0, 1), (0, 1), (0, 1)])": "axes=",
     "np.fill_diagonal(x, 1.0, wrap=True)": "wrap=True",
 }

@@ -26,6 +26,10 @@ OF_ONE_ARRAY = """
 x + 0.5 | x**3 | x**2 | x**0.5 | 2**x | -x | +x | abs(x) | x // 2 | divmod(x, 2) | x @ x.T + 1
 np.add.outer(x, x) | np.multiply.outer(x, [1, 2]) | np.float_power(x, 2) | np.logaddexp(x, 1)
 x + np.ones((3, 1), np.float32) | x > 1 | np.fmin(x, 1) | np.fmod(x, 2) | ~(x > 1) | np.exp(x)
+np.less(x, 1, dtype=bool) | np.equal(x, 2, dtype=bool) | np.isfinite(x, dtype=bool)
+np.add(x, 1, dtype=np.float32) | np.multiply(x, 2, dtype=float, casting="unsafe")
+np.logical_or.accumulate(x) | np.logical_xor.reduce(x) | np.logical_xor.reduceat(x, [0])
+np.angle(x) | np.fft.irfft(x, 6) | np.fft.hfft(x, 6)
 np.sum(x) | np.sum(x, 0) | np.sum(x, axis=-1, keepdims=True) | np.sum(x, (0, 1))
 x.sum(dtype=float) | x**2.0
 np.sum(x, initial=2) | np.sum(x, where=x > 1) | np.sum(x, axis=()) | np.add.reduce(x)

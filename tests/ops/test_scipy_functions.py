@@ -222,6 +222,31 @@ def test_what_a_filter_and_a_spline_have_no_rule_for():
             ckad.jit(refused)(X)
 
 
+@pytest.mark.filterwarnings("ignore:.*truncated to an integer")
+@pytest.mark.parametrize("function", [scipy.special.yn, scipy.special.kn, scipy.special.expn])
+def test_orders_that_are_whole_numbers_lose_their_fractions(function):
+    def of_orders(n):
+        return function(n, 1.5)
+
+    orders = np.array([0.3, 1.9, 2.0])
+    np.testing.assert_allclose(ckad.jit(of_orders)(orders), of_orders(orders), rtol=1e-12)
+
+
+def test_circulant_matrices_of_several_rows_are_a_stack():
+    def made(x):
+        return sl.circulant(x)
+
+    np.testing.assert_array_equal(ckad.jit(made)(X), made(X))
+
+
+@pytest.mark.parametrize(
+    "made", [sl.toeplitz, lambda x: sl.solve_toeplitz(x, x[0]), lambda x: sl.matmul_toeplitz(x, x)]
+)
+def test_toeplitz_matrices_of_several_rows_are_named(made):
+    with pytest.raises(UnsupportedFunctionError, match="Toeplitz matrices of arrays of several"):
+        ckad.jit(lambda x: made(x))(X)
+
+
 def test_circulant_matrices_without_an_inverse_are_named():
     with pytest.raises(np.linalg.LinAlgError, match="Singular"):
         ckad.jit(lambda c: sl.solve_circulant(c, X[0]))(np.ones(6))

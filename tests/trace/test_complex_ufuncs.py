@@ -207,3 +207,25 @@ def test_powers_keep_the_precision_and_zero_has_numpys(engine):
     powers_of_it = np.array([1 + 1j, 0.001 - 5j, 0.5, 0])
     got = ckad.jit(lambda z, w: np.float_power(z, w), engine=engine)(nothing, powers_of_it)
     np.testing.assert_array_equal(got, [0, 0, 0, 1])
+
+
+@pytest.mark.parametrize(
+    "several",
+    [
+        lambda z, x: np.broadcast_arrays(z, x, 2.0),
+        lambda z, x: np.atleast_2d(x[0], z[0], 1j),
+        lambda z, x: np.meshgrid(x[0], z[0]),
+    ],
+    ids=["broadcast_arrays", "atleast_2d", "meshgrid"],
+)
+def test_of_several_arrays_the_real_ones_stay_real(several):
+    found, wanted = ckad.jit(several)(W, U), several(W, U)
+    assert [x.dtype for x in found] == [x.dtype for x in wanted]
+    for got, want in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("product", [np.prod, np.cumprod, np.sum])
+def test_sums_and_products_do_not_lose_imaginary_parts(product):
+    with pytest.raises(DtypeError, match=f"{product.__name__} turns complex"):
+        ckad.jit(lambda z: product(z, dtype=float))(Z)

@@ -185,7 +185,7 @@ def real_transform(a: Any, s: Any, axes: Any, norm: Any, inverse: bool = False) 
 def inverse_real_transform(a: Any, s: Any, axes: Any, norm: Any, inverse: bool = True) -> Array:
     """``irfftn``; and the same of opposite sign, as ``hfft`` needs it."""
     axes, lengths = axes_of(a, s, axes)
-    x, sign, factor = complexed(a), 1 if inverse else -1, normed(norm, inverse)
+    x, sign, factor = complexed(floats(a)), 1 if inverse else -1, normed(norm, inverse)
     if not axes:
         raise ValueError(at_place("a transform to a real array needs an axis"))
     last = axes[-1]

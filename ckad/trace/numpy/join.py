@@ -16,7 +16,7 @@ def _one_by_one(raise_rank: Any, arrays: Any) -> list[Array]:
 
 @implements(np.hstack, kind=REAL)
 def hstack(tup: Any, *, dtype: Any = None, casting: Casting = "same_kind") -> Array:
-    if is_traced(tup) and tup.ndim < 3:  # the items are its rows
+    if is_traced(tup) and tup.ndim < 3 and dtype is None:  # the items are its rows
         return call(np.concatenate, (tup,), {}) if tup.ndim == 2 else np.copy(tup)
     xs = _one_by_one(np.atleast_1d, tup)
     return np.concatenate(xs, 0 if xs and xs[0].ndim == 1 else 1, dtype=dtype, casting=casting)
@@ -24,7 +24,7 @@ def hstack(tup: Any, *, dtype: Any = None, casting: Casting = "same_kind") -> Ar
 
 @implements(np.vstack, kind=REAL)
 def vstack(tup: Any, *, dtype: Any = None, casting: Casting = "same_kind") -> Array:
-    if is_traced(tup) and tup.ndim < 3:
+    if is_traced(tup) and tup.ndim < 3 and dtype is None:
         return np.copy(tup if tup.ndim == 2 else tup[:, None])
     return np.concatenate(_one_by_one(np.atleast_2d, tup), 0, dtype=dtype, casting=casting)
 

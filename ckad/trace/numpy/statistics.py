@@ -173,6 +173,7 @@ def mean(
 
 def _float_dtype(a: Array, dtype: Any) -> Any:
     if dtype is not None:
+        reject(np.dtype(dtype).kind not in "fc", f"averages with dtype={np.dtype(dtype)}")
         return dtype
     return a.dtype if a.dtype.kind == "f" else np.float64
 

@@ -108,7 +108,7 @@ def register(ufunc: Any, lowering: Lowering, ops: tuple[Op, ...] | None = None) 
             return _of_rows(xs, code, operand_rows(ufunc, xs))
         if options:
             refuse_options(ufunc, options)
-        ins = _harmless(ufunc, operands(ufunc, xs, dtype), where)
+        ins = _harmless(ufunc, operands(ufunc, xs, dtype, casting), where)
         return _finish(_result(xs, lowering(*ins)), out, where, casting)
 
     put(ufunc, call)
@@ -281,7 +281,7 @@ def _power(x: Any, y: Any, dtype: Any = None, where: Any = True, **options: Any)
         return (np.square if y == 2 else np.sqrt)(x, where=where, **options)
     out, casting = options.pop("out", None), options.pop("casting", "same_kind")
     refuse_options(np.power, options)
-    base, exponent = _harmless(np.power, operands(np.power, (x, y), dtype), where)
+    base, exponent = _harmless(np.power, operands(np.power, (x, y), dtype, casting), where)
     if base.type.dtype is DType.I64:
         stops = all(type(n) is int or (type(n) is Tracer and n.weak) for n in (x, y))
         return _finish(_result((x, y), powers.power(base, y, stops)), out, where, casting)

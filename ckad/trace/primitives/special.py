@@ -136,12 +136,21 @@ for _names, _op, _near, _far in (
     for _order, _name in enumerate(_names.split()):
         register(getattr(scipy.special, _name), _of_order(_op, _order, _near[_order], _far))
 
+
+def _of_whole_order(op: Op) -> Any:
+    def lowered(n: Tracer, x: Tracer) -> Array:
+        order = astype(n, x.dtype)
+        return apply(op, np.trunc(order) if n.type.is_float else order, x)  # as SciPy takes it
+
+    return lowered
+
+
 for _function, _op in (
     (scipy.special.yn, Op.BESSEL_Y),
     (scipy.special.kn, Op.BESSEL_K),
     (scipy.special.expn, Op.EXPN),
 ):
-    register(_function, lambda n, x, op=_op: apply(op, astype(n, x.dtype), x))
+    register(_function, _of_whole_order(_op))
 
 # --- distributions -----------------------------------------------------------------------------
 

@@ -35,6 +35,7 @@ ASSOCIATIVE = (
     *(np.maximum, np.minimum, np.fmax, np.fmin, np.logaddexp, np.hypot, np.logical_and),
     *(np.logical_or, np.logical_xor, np.bitwise_and, np.bitwise_or, np.bitwise_xor),
 )
+LOGICAL = (np.logical_and, np.logical_or, np.logical_xor)
 
 # --- reduce ------------------------------------------------------------------------------------
 
@@ -71,8 +72,10 @@ def _halving(ufunc: Any) -> Callable[..., Tracer]:
 
 
 def _operand(ufunc: Any, a: Any) -> Tracer:
-    """``a`` in the dtype that the ufunc computes with."""
+    """``a`` in the dtype that the ufunc computes with, and gives."""
     x = lift(a)
+    if ufunc in LOGICAL:
+        return astype(x, bool)
     return astype(x, operands(ufunc, (x, x))[0].dtype)
 
 

@@ -114,18 +114,28 @@ _PYTHON: dict[str, type] = {"f": float, "i": int, "b": bool}
 
 
 @lru_cache(maxsize=4096)
-def _resolve(ufunc: Any, dtypes: tuple[Any, ...]) -> tuple[np.dtype, ...]:
+def _resolve(
+    ufunc: Any,
+    dtypes: tuple[Any, ...],
+    result: np.dtype | None = None,
+    casting: Casting = "same_kind",
+) -> tuple[np.dtype, ...]:
     if all(type(t) is type for t in dtypes):  # Python's numbers alone
         dtypes = tuple(np.dtype(t) for t in dtypes)
-    found: tuple[np.dtype, ...] = ufunc.resolve_dtypes((*dtypes, *[None] * ufunc.nout))
+    options: dict[str, Any] = {}
+    if result is not None:
+        signature = (*[None] * ufunc.nin, *[result] * ufunc.nout)
+        options = {"signature": signature, "casting": casting}
+    found: tuple[np.dtype, ...] = ufunc.resolve_dtypes((*dtypes, *[None] * ufunc.nout), **options)
     return found
 
 
-def resolve(ufunc: Any, xs: Sequence[Any], dtype: Any = None) -> tuple[np.dtype, ...]:
-    """The dtypes that NumPy's loop for ``ufunc`` takes and gives."""
-    if dtype is not None:
-        return tuple([np.dtype(dtype)] * (ufunc.nin + ufunc.nout))
-    return _resolve(ufunc, tuple([_loop_type(x) for x in xs]))
+def resolve(
+    ufunc: Any, xs: Sequence[Any], dtype: Any = None, casting: Casting = "same_kind"
+) -> tuple[np.dtype, ...]:
+    """The dtypes that NumPy's loop for ``ufunc`` takes and gives; ``dtype`` is that of results."""
+    kinds = tuple([_loop_type(x) for x in xs])
+    return _resolve(ufunc, kinds, None if dtype is None else np.dtype(dtype), casting)
 
 
 def _loop_type(x: Any) -> Any:
@@ -215,11 +225,13 @@ def operand_rows(ufunc: Any, xs: Sequence[Any]) -> list[int]:
     return [value(x) if row is None else row for x, row in zip(arrays, rows, strict=True)]
 
 
-def operands(ufunc: Any, xs: Sequence[Any], dtype: Any = None) -> list[Tracer]:
+def operands(
+    ufunc: Any, xs: Sequence[Any], dtype: Any = None, casting: Casting = "same_kind"
+) -> list[Tracer]:
     """The operands of an elementwise ufunc, converted and broadcast as NumPy would."""
     xs = without_lists(xs)
     check_short(ufunc, xs)
-    dtypes = resolve(ufunc, xs, dtype)
+    dtypes = resolve(ufunc, xs, dtype, casting)
     return broadcast(*[_converted(x, d) for x, d in zip(xs, dtypes, strict=False)])
 
 

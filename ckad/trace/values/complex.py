@@ -147,6 +147,15 @@ def part_type(dtype: Any) -> np.dtype:
     return _PART[whole]
 
 
+def check_kept(function: Any, dtype: Any) -> None:
+    """DtypeError if a result of complex numbers in this dtype would lose their imaginary parts."""
+    if np.dtype(dtype).kind != "c":
+        raise DtypeError.here(
+            f"np.{function.__name__} turns complex numbers into {np.dtype(dtype)}, which loses "
+            "the imaginary part. Take the real part first: np.real(z)."
+        )
+
+
 def settled(x: Any) -> Any:
     """The present value of a part, apart from its memory."""
     return fresh(value(x), scalar=x.scalar) if isinstance(x, Tracer) else x

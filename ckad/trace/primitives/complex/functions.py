@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ckad.errors import DtypeError
 from ckad.place import at_place
 from ckad.trace import arrays
 from ckad.trace.arrays import Array
@@ -32,6 +31,7 @@ from ckad.trace.primitives.complex.ufuncs import stored, truth
 from ckad.trace.values.complex import (
     ComplexTracer,
     as_complex,
+    check_kept,
     check_plain,
     discarded,
     part_type,
@@ -101,11 +101,8 @@ def _use_part_type(function: Any, arguments: dict[str, Any], names: Sequence[str
     if dtype is None:
         return
     numbers = {name: arguments[name] for name in names if name in arguments}
-    if np.dtype(dtype).kind != "c" and any(map(holds_complex, numbers.values())):
-        raise DtypeError.here(
-            f"np.{function.__name__} turns complex numbers into {np.dtype(dtype)}, which loses "
-            "the imaginary part. Take the real part first: np.real(z)."
-        )
+    if any(map(holds_complex, numbers.values())):
+        check_kept(function, dtype)
     arguments["dtype"] = part_type(dtype)
     own = {k: np.copy(x) for k, x in numbers.items() if isinstance(x, (Tracer, Part))}
     arguments.update(own)  # real ones: what is made of them shares no memory with them
@@ -144,6 +141,25 @@ for _names, _functions in BY_PARTS.items():
         _function = operator.attrgetter(_name)(np)
         put(_function, _by_parts(_function, tuple(_names.split())), COMPLEX)
 put(np.linalg.matrix_transpose, np.matrix_transpose, COMPLEX)
+
+
+def _one_of_each(function: Any) -> Function:
+    """Of several arrays one result each, which is real where its array is."""
+    by_parts = cell(function, COMPLEX)
+    assert by_parts is not None
+
+    def handler(*xs: Any, **options: Any) -> Any:
+        found = by_parts(*xs, **options)
+        if len(xs) < 2:
+            return found
+        whole = zip(xs, found, strict=True)
+        return type(found)(z if holds_complex(x) else as_complex(z).parts[0] for x, z in whole)
+
+    return handler
+
+
+for _function in (np.atleast_1d, np.atleast_2d, np.atleast_3d, np.broadcast_arrays, np.meshgrid):
+    put(_function, _one_of_each(_function), COMPLEX)
 
 
 @implements(np.pad, kind=COMPLEX)
@@ -282,7 +298,8 @@ put(np.imag, lambda val: as_complex(val).imag, COMPLEX)
 
 @implements(np.angle, kind=STATIC)
 def angle_(z: Any, deg: bool = False) -> Array:
-    found = angle(as_complex(z))
+    whole = not holds_complex(z) and lift(z).dtype == bool
+    found = angle(as_complex(z, np.float64 if whole else None))
     return found * (180 / np.pi) if deg else np.positive(found)
 
 

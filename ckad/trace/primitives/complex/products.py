@@ -23,7 +23,7 @@ from ckad.trace.dispatch import (
     reject,
 )
 from ckad.trace.primitives.complex.ufuncs import stored
-from ckad.trace.values.complex import ComplexTracer, as_complex, part_type
+from ckad.trace.values.complex import ComplexTracer, as_complex, check_kept, part_type
 from ckad.trace.values.tracer import Tracer, lift
 
 #: Functions linear in each of their leading arguments -> which of these are conjugated.
@@ -103,6 +103,13 @@ def multi_dot(arrays: Sequence[Any], *, out: Any = None) -> Any:
     return stored(out, functools.reduce(np.dot, map(as_complex, arrays)))
 
 
+def _in_dtype(function: Any, a: Any, dtype: Any) -> Array:
+    if dtype is None:
+        return as_complex(a)
+    check_kept(function, dtype)
+    return as_complex(a, part_type(dtype))
+
+
 @implements(np.prod, kind=COMPLEX)
 def prod(
     a: Any,
@@ -114,7 +121,7 @@ def prod(
     where: Any = True,
 ) -> Any:
     """By halves: their products, then the product of those."""
-    x: Array = as_complex(a, None if dtype is None else part_type(dtype))
+    x = _in_dtype(np.prod, a, dtype)
     x = x if where is True or where is np._NoValue else np.where(where, x, 1.0)
     shape, axes = x.shape, reduced_axes(axis, x.ndim)
     for k in reversed(axes):
@@ -136,7 +143,7 @@ def _product_along(x: Array, axis: int) -> Array:
 @implements(np.cumprod, kind=COMPLEX)
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """By doubling the number of factors."""
-    x: Array = as_complex(a, None if dtype is None else part_type(dtype))
+    x = _in_dtype(np.cumprod, a, dtype)
     x, axis = (x.reshape(-1), 0) if axis is None else (x, axis_of(axis, x.ndim))
     n, width = x.shape[axis], 1
     while width < n:

@@ -14,7 +14,14 @@ from ckad.place import at_place
 from ckad.trace.arrays import Array, is_traced, promoted, reshaped, stopping, traced
 from ckad.trace.dispatch import reject
 from ckad.trace.numpy.linalg import adjoint, floats, qr, solve
-from ckad.trace.numpy.scipy.dense.matrices import expm, linalg_pinv, logm, of_scipy, of_triangle
+from ckad.trace.numpy.scipy.dense.matrices import (
+    diagonals,
+    expm,
+    linalg_pinv,
+    logm,
+    of_scipy,
+    of_triangle,
+)
 
 # --- functions of matrices -----------------------------------------------------------------------
 
@@ -112,8 +119,7 @@ def khatri_rao(a: Any, b: Any) -> Array:
 def matmul_toeplitz(c_or_cr: Any, x: Any, workers: Any = None) -> Array:
     """By a circulant matrix that holds the one which is given."""
     column, row = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
-    c = np.ravel(floats(column))
-    r = np.conj(c) if row is None else np.ravel(floats(row))
+    c, r = diagonals(floats(column), None if row is None else floats(row))
     c, r, right = promoted(c, r, floats(x))
     n, m = c.shape[0], r.shape[0]
     if right.shape[0] != m:

@@ -340,13 +340,23 @@ def block_diag(*arrs: Any) -> Array:
 
 
 def _picked(values: Array, index: np.ndarray) -> Array:
-    return reshaped(np.take(values, index.ravel()), index.shape)
+    found = np.take(values, index.ravel(), -1)
+    return reshaped(found, (*values.shape[:-1], *index.shape))
+
+
+def diagonals(c: Any, r: Any) -> tuple[Array, Array]:
+    """The first column and row of a Toeplitz matrix; versions of SciPy make flat ones or stacks of
+    others."""
+    column = np.atleast_1d(traced(c))
+    row = np.conj(column) if r is None else np.atleast_1d(traced(r))
+    flat = column.ndim == row.ndim == 1
+    reject(not flat, "Toeplitz matrices of arrays of several axes (np.ravel them, or take a loop)")
+    return column, row
 
 
 @of_scipy(scipy.linalg.toeplitz)
 def toeplitz(c: Any, r: Any = None) -> Array:
-    column = np.ravel(traced(c))
-    row = np.conj(column) if r is None else np.ravel(traced(r))
+    column, row = diagonals(c, r)
     n, m = column.shape[0], row.shape[0]
     index = np.arange(n)[:, None] - np.arange(m)
     both = np.concatenate([*promoted(column, row[1:])])
@@ -355,8 +365,8 @@ def toeplitz(c: Any, r: Any = None) -> Array:
 
 @of_scipy(scipy.linalg.circulant)
 def circulant(c: Any) -> Array:
-    column = np.ravel(traced(c))
-    n = column.shape[0]
+    column = np.atleast_1d(traced(c))
+    n = column.shape[-1]
     return _picked(column, (np.arange(n)[:, None] - np.arange(n)) % max(n, 1))
 
 
