@@ -170,9 +170,14 @@ for _method, _total in (("reduce", np.sum), ("accumulate", np.cumsum)):
 # --- outer -------------------------------------------------------------------------------------
 
 
+def _as_array(x: Tracer) -> Tracer:
+    """A Python number counts as an array here, not as a weak scalar."""
+    return Tracer(x.storage, x.path, x.scalar) if x.weak else x
+
+
 def _outer_of(ufunc: Any) -> Callable[..., Any]:
     def outer(x: Any, y: Any, **options: Any) -> Any:
-        x, y = lift(x), lift(y)
+        x, y = (_as_array(lift(each)) for each in (x, y))
         spread = reshape_value(x, (*x.shape, *[1] * len(y.shape)))
         found = ufunc(spread, y, **options)
         if ufunc.nout == 1:
