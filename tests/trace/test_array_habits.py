@@ -71,7 +71,7 @@ def written_through_flat_and_real(x):
     b.real = x[::-1] * b
     np.add.at(counts, [0, 0, 1], -x)
     np.subtract.at(b, [0, 0, 1], x > 0.5)
-    return np.sum(a * b) + np.sum(counts * x)
+    return np.sum(a * b) + np.sum(counts * x) + np.sum(np.real([x[0], x[1]]) ** 2)
 
 
 @program
