@@ -29,7 +29,7 @@ x + np.ones((3, 1), np.float32) | x > 1 | np.fmin(x, 1) | np.fmod(x, 2) | ~(x > 
 np.less(x, 1, dtype=bool) | np.equal(x, 2, dtype=bool) | np.isfinite(x, dtype=bool)
 np.add(x, 1, dtype=np.float32) | np.multiply(x, 2, dtype=float, casting="unsafe")
 np.logical_or.accumulate(x) | np.logical_xor.reduce(x) | np.logical_xor.reduceat(x, [0])
-np.angle(x) | np.fft.irfft(x, 6) | np.fft.hfft(x, 6)
+np.multiply.outer(x, 2.0) | np.angle(x) | np.fft.irfft(x, 6) | np.fft.hfft(x, 6)
 np.sum(x) | np.sum(x, 0) | np.sum(x, axis=-1, keepdims=True) | np.sum(x, (0, 1))
 x.sum(dtype=float) | x**2.0
 np.sum(x, initial=2) | np.sum(x, where=x > 1) | np.sum(x, axis=()) | np.add.reduce(x)

@@ -65,6 +65,16 @@ def lists_in_methods_of_ufuncs(x):
 
 
 @program
+def written_through_flat_and_real(x):
+    a, b, counts = np.zeros((2, 3)), x * x, np.ones(3, int)
+    a.flat = x[:2]
+    b.real = x[::-1] * b
+    np.add.at(counts, [0, 0, 1], -x)
+    np.subtract.at(b, [0, 0, 1], x > 0.5)
+    return np.sum(a * b) + np.sum(counts * x) + np.sum(np.real([x[0], x[1]]) ** 2)
+
+
+@program
 def lists_written(x):
     a, o = np.zeros((2, 2)), np.zeros(2)
     a[:, 0] = [x[0], x[1] * 3]

@@ -214,7 +214,8 @@ def results(u, image):
         "shift": image << 3, "rest": -image % 7, "whole": image // np.uint8(3), "ones":
         np.ones_like(image), "clip": np.clip(image, 2, 100), "cumsum": np.cumsum(spins),
         "written": _written(u), "in 8 bits": np.sum(image, dtype=np.uint8), "divided": mask / image,
-        "copy": image[::-1].copy(), "flat": np.ravel(image), "divmod": divmod(image, np.uint8(9)),
+        "copy": image[::-1].copy(), "flat": np.ravel(image),
+        "of several": np.atleast_2d(u, image)[1], "divmod": divmod(image, np.uint8(9)),
     }  # fmt: skip
 
 

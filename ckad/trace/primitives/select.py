@@ -122,7 +122,7 @@ def i0(x: Any) -> Tracer:
 
 @implements(np.real)
 def real(val: Any) -> Array:
-    return val
+    return lift(val) if isinstance(val, (list, tuple)) else val
 
 
 @implements(np.imag)

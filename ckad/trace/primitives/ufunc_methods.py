@@ -27,7 +27,7 @@ from ckad.trace.memory.layout import plain_layout
 from ckad.trace.primitives.index import add_at
 from ckad.trace.primitives.select import copyto
 from ckad.trace.primitives.shape import copied
-from ckad.trace.values.apply import astype, broadcast_to, finish, operands, reshape_value
+from ckad.trace.values.apply import astype, broadcast_to, finish, operands, reshape_value, resolve
 from ckad.trace.values.tracer import Tracer, fresh, known, lift, value
 
 #: ufuncs that may be applied to neighbours in any grouping
@@ -170,9 +170,14 @@ for _method, _total in (("reduce", np.sum), ("accumulate", np.cumsum)):
 # --- outer -------------------------------------------------------------------------------------
 
 
+def _as_array(x: Tracer) -> Tracer:
+    """A Python number counts as an array here, not as a weak scalar."""
+    return Tracer(x.storage, x.path, x.scalar) if x.weak else x
+
+
 def _outer_of(ufunc: Any) -> Callable[..., Any]:
     def outer(x: Any, y: Any, **options: Any) -> Any:
-        x, y = lift(x), lift(y)
+        x, y = (_as_array(lift(each)) for each in (x, y))
         spread = reshape_value(x, (*x.shape, *[1] * len(y.shape)))
         found = ufunc(spread, y, **options)
         if ufunc.nout == 1:
@@ -219,10 +224,17 @@ def _into(x: Any, values: Any) -> None:
         copyto(x, values)  # says why a plain array cannot take it
 
 
-def _adding(change: Callable[[Any], Any]) -> Callable[..., None]:
+def _adding(ufunc: Any, change: Callable[[Any], Any]) -> Callable[..., None]:
+    one_after_the_other = _at_of(ufunc)
+
     def at(x: Any, index: Any, values: Any) -> None:
         _into(x, values)
-        add_at(x, index, change(values))
+        new = lift(values)
+        total = resolve(ufunc, (x, new))[-1]
+        if x.dtype == bool or not np.can_cast(total, x.dtype, "same_kind"):
+            one_after_the_other(x, index, new)  # each is rounded in the dtype of x
+        else:
+            add_at(x, index, change(astype(new, x.dtype)))
 
     return at
 
@@ -303,5 +315,5 @@ def _derived(key: Any) -> Callable[..., Any] | None:
 
 
 derives(PLAIN, _derived)
-put((np.add, "at"), _adding(lambda values: values))
-put((np.subtract, "at"), _adding(np.negative))
+put((np.add, "at"), _adding(np.add, lambda values: values))
+put((np.subtract, "at"), _adding(np.subtract, np.negative))

@@ -98,8 +98,11 @@ def set_attribute(owner: Any, name: str, value: Any) -> None:
         read = partial(attribute_of, name=name)
         return chosen.put_attribute(owner, name, value, read, set_attribute)
     if isinstance(owner, Tracer):
-        if name == "flat":
-            owner[...] = np.reshape(of_list(value), owner.shape)
+        if name == "flat":  # again and again from the first, where there are fewer
+            owner[...] = np.reshape(np.resize(of_list(value), owner.size), owner.shape)
+            return
+        if name == "real":
+            owner[...] = value
             return
         owner = _property_owner(owner, name)
     elif classes.set_attribute(owner, name, value) or objects.write(owner, name, value):

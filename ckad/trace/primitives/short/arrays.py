@@ -234,6 +234,22 @@ _KEEPING: list[Any] = [
 ]
 for _own in _KEEPING:
     put(_own, _keeping(_own), SHORT)
+
+
+def _one_of_each(function: Any) -> Callable[..., Any]:
+    """Of several arrays one result each."""
+    of_one = _keeping(function)
+
+    def handler(*xs: Any) -> Any:
+        if len(xs) == 1:
+            return of_one(*xs)
+        return tuple(call(function, (gathered(x),), {}) for x in xs)
+
+    return handler
+
+
+for _own in (np.atleast_1d, np.atleast_2d, np.atleast_3d):
+    put(_own, _one_of_each(_own), SHORT)
 put(arrays.traced, gathered, SHORT)
 put(arrays.retyped, lambda x, dtype: _retyped(gathered(x), np.dtype(dtype)), SHORT)
 put(arrays.by_elements, lambda function, x: function(x), SHORT)

@@ -88,6 +88,10 @@ def _at(ufunc: Any) -> Callable[..., None]:
     """``ufunc.at``: into short integers it is done in the tape's, which are brought back."""
 
     def at(x: Any, index: Any, *new: Any) -> None:
+        if isinstance(x, Short):
+            kinds = [np.dtype(kind_in_loop(gathered(one))).kind for one in new]
+            given = not set(kinds).isdisjoint("fc")
+            reject(given, f"np.{ufunc.__name__}.at of integers this short and floats")
         target = x.numbers.copy() if isinstance(x, Short) else x
         taken = tuple(stored(x, one) for one in new)
         call((ufunc, "at"), (target, numbers_of(index), *taken), {})
