@@ -20,13 +20,14 @@ from typing import Any
 import numpy as np
 
 from ckad.trace.source.libraries import is_in
+from ckad.trace.source.outside.guard import IMMUTABLE
 from ckad.trace.source.outside.watch import Watch
 
 #: What asks about a path and changes nothing.
 _QUESTIONS = frozenset(
     {
-        *(os.path.abspath, os.path.exists, os.path.expanduser, os.path.getsize, os.path.isdir),
-        *(os.path.isfile, os.path.realpath, os.getcwd),
+        *(os.path.abspath, os.path.exists, os.path.expanduser, os.path.isdir, os.path.isfile),
+        *(os.path.realpath, os.getcwd),
     }
 )
 #: What reads a file of numbers, by its path or opened; an open file only.
@@ -50,6 +51,8 @@ def are_of_files(
     if is_in(callee, _QUESTIONS) and all(type(x) is str for x in args) and not options:
         watch.guard.answers.append((partial(callee, *args), callee(*args)))
         return True
+    if not all(map(_is_plain, (*args[1:], *options.values()))):
+        return False  # as of functions that convert what is read
     if not args or not isinstance(args[0], (str, PurePath)):
         opened = bool(args) and isinstance(args[0], io.IOBase) and watch.is_own(args[0])
         return opened and not options and is_in(callee, _OF_OPENED)
@@ -59,7 +62,15 @@ def are_of_files(
             watch.guard.shown.append(partial(_open, args[0], mode))
             return True
         return "+" not in mode and _reads(watch, args[0])
-    return is_in(callee, _READERS) and not options.get("mmap_mode") and _reads(watch, args[0])
+    is_mapped = callee is np.load and (len(args) > 1 or "mmap_mode" in options)
+    return is_in(callee, _READERS) and not is_mapped and _reads(watch, args[0])
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether an option is a number, a text or the like, which reads nothing by itself."""
+    if type(x) in (tuple, list):
+        return all(map(_is_plain, x))
+    return type(x) in IMMUTABLE or x is float or x is int or type(x) is type(np.dtype(float))
 
 
 def _reads(watch: Watch, path: str | PurePath) -> bool:
