@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 import heapq
+import inspect
 import itertools
 import operator
 from types import SimpleNamespace
@@ -104,6 +105,26 @@ def seeded_by_keyword(a, b):
     np.random.seed(seed=4)
     rng, old = np.random.default_rng(seed=np.int64(3)), np.random.RandomState(seed=5)
     return a * np.random.rand() + b * rng.random() + a * b * old.rand()
+
+
+def registered(function):
+    signature = inspect.signature(function)
+
+    def called(*args, **options):
+        given = signature.bind(*args, **options)
+        factor = given.arguments.pop("factor", 1.0)
+        return function(*given.args, **given.kwargs) * factor
+
+    return called
+
+
+@registered
+def weighted(x, y, factor=None):
+    return x * y + LAYERS[0].weight
+
+
+def bound_by_a_signature(a, b):
+    return weighted(a, b, factor=3.0) + weighted(a, y=a)
 
 
 class Sampler:
@@ -236,7 +257,7 @@ PROGRAMS = [
     *(reduced, accumulated, starred, parted, looked_into, found_by_value, kept_by_a_method),
     *(by_solve_ivp, by_odeint, by_brentq, by_curve_fit, by_builtins, mapped, found_in_a_list),
     *(seeded_by_keyword, kept_stream_of_numpy, kept_stream_of_numpy_that_is_seeded),
-    *(asked_whether_all_are_there, events_of_methods),
+    *(asked_whether_all_are_there, events_of_methods, bound_by_a_signature),
     classes_written_as_unions,
 ]
 

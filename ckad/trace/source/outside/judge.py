@@ -9,6 +9,7 @@ import copy
 import dataclasses
 import functools
 import importlib
+import inspect
 import io
 import itertools
 import os
@@ -239,6 +240,9 @@ def adopted(watch: Watch, callee: Any, result: Any) -> None:
         return watch.adopt_all(result) if _is_display(callee) else None
     made = isinstance(callee, type) or callee is np.random.default_rng or is_standard(result)
     made = made or callee is open or _makes_inert(callee) or _is_series(type(result))
+    if isinstance(result, inspect.BoundArguments):
+        watch.adopt(result.arguments)
+        made = True
     if made and not isinstance(result, (type, tuple)) and type(result) not in IMMUTABLE:
         watch.adopt(result)
     return None
