@@ -45,6 +45,8 @@ COURSES = 4
 KEPT_BYTES = 2**26
 #: Tapes above this size, in bytes, are recorded anew: that takes a small part of what they run.
 LARGEST_TAPE = 2**24
+#: The same of those recorded as they run, each operation by itself.
+LARGEST_COURSE = 2**25
 FLOATS = {float, complex, *(t for t in np.sctypeDict.values() if np.dtype(t).kind in "fc")}
 STATIC = {int, bool, NoneType, *(t for t in np.sctypeDict.values() if np.dtype(t).kind in "iub")}
 #: Functions are what they are, methods those of one object.
@@ -290,7 +292,8 @@ def anew(recording: Recording, watched: Watch) -> str:
     if is_looked_at or not watched.guard.holds():
         return "it changes what it reads"
     nbytes = recording.tape.nbytes
-    return f"its tape takes {nbytes:,} bytes" if nbytes > LARGEST_TAPE else ""
+    largest = LARGEST_TAPE if recording.course is None else LARGEST_COURSE
+    return f"its tape takes {nbytes:,} bytes" if nbytes > largest else ""
 
 
 def keep(key: Hashable, recorded: Recorded) -> None:
@@ -301,6 +304,8 @@ def keep(key: Hashable, recorded: Recorded) -> None:
         if before is not None and recorded.recording.course is not None:
             recorded.earlier[:] = [before, *before.earlier][: COURSES - 1]
             before.earlier.clear()
+            while recorded.earlier and _bytes_of(recorded) > KEPT_BYTES:
+                recorded.earlier.pop()
         _kept[key] = recorded
         _kept.move_to_end(key)
         while len(_kept) > KEPT or (len(_kept) > 1 and _bytes_held() > KEPT_BYTES):
@@ -308,7 +313,11 @@ def keep(key: Hashable, recorded: Recorded) -> None:
 
 
 def _bytes_held() -> int:
-    held = [x for kept in _kept.values() for x in (kept, *kept.earlier)]
+    return sum(map(_bytes_of, _kept.values()))
+
+
+def _bytes_of(kept: Recorded) -> int:
+    held = kept, *kept.earlier
     tapes = sum(found.recording.tape.nbytes for found in held)
     return tapes + sum(found.guard.nbytes for found in held if found.guard is not None)
 

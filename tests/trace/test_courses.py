@@ -8,7 +8,7 @@ import pytest
 import ckad
 from ckad.errors import AliasError, AsRunWarning, RaisedError
 from ckad.rules.evaluate import evaluate
-from ckad.transforms import call
+from ckad.transforms.repeated import recording
 
 P = np.array([0.83, 1.3, 0.44])
 
@@ -63,8 +63,8 @@ def recordings(monkeypatch):
         made.append(options["decides"])
         return record(*args, **options)
 
-    record = call.record
-    monkeypatch.setattr(call, "record", noted)
+    record = recording.record
+    monkeypatch.setattr(recording, "record", noted)
     return made
 
 
