@@ -92,10 +92,6 @@ class Runner:
         return results
 
 
-def _nowhere() -> None:
-    """No run has been yet."""
-
-
 class Workspace:
     """The state of one run at a time: cells, action tables, memory, places of small arrays."""
 
@@ -120,8 +116,8 @@ class Workspace:
             self.state[Cell.ARENA] = self.memory.ctypes.data
         # nothing is to be done for a run beside putting numbers and addresses into cells
         is_plain = all(feed.is_same for feed in runner.feeds.values()) and not facts.calls_blas
-        self.opens = OPENS if is_plain and self.nbytes <= arena.MOST else 0
-        self.placed: Callable[[], np.ndarray | None] = _nowhere  # the memory of the last run
+        self.opens = OPENS + 1 if is_plain and self.nbytes <= arena.MOST else 0
+        self.placed: Callable[[], np.ndarray | None] = lambda: None  # memory of the last run
         self.gate: Gate | None = None
         self.on_progress: Callable[[int], None] | None = None
         self.hook = partial(Workspace._hook, proxy(self))  # outlives each call, but not this
@@ -221,6 +217,8 @@ class Workspace:
     def _open(self) -> None:
         """Let later runs go through a gate."""
         self.opens -= 1
+        if self.opens == OPENS:  # after the first run, of many programs the only one
+            return
         fixed = {_LOOP: -1, _STEPS: 0, _FUEL: FIRST_FUEL, _N_THREADS: 1, _HOOK: id(self.hook)}
         begun = [(control.ctypes.data, values) for control, values in self.begun.values()]
         entry = self.program.library.address("run")
