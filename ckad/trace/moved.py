@@ -22,6 +22,10 @@ from ckad.trace.values.tracer import Tracer
 MOST = 500
 
 
+_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
+_NUMBERS = (float, np.float64, np.float32)
+
+
 class Place(NamedTuple):
     """A name of a module or of an object, or the variable of a closure, bound to numbers."""
 
@@ -40,7 +44,7 @@ class Place(NamedTuple):
 
 def are_numbers(x: Any) -> bool:
     """Whether these may be an argument instead: floats, or an array of them."""
-    return isinstance(x, (float, np.floating)) or (type(x) is np.ndarray and x.dtype.kind == "f")
+    return type(x) in _NUMBERS or (type(x) is np.ndarray and x.dtype in _DTYPES)
 
 
 def moved(guard: Guard) -> list[Place] | None:

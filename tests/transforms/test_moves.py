@@ -241,3 +241,16 @@ def test_large_arrays_are_recorded_once(recordings, monkeypatch):
         assert len(recordings) - before == (k < 2)
         data[1] += 1.0
         more = more + 1.0
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ">f8", np.longdouble, object])
+def test_arrays_of_other_dtypes_stay_as_they_are(dtype):
+    data = np.ones(3).astype(dtype)
+
+    def f(x):
+        return np.sum(x * data.astype(float))
+
+    g = ckad.grad(f)
+    for k in range(5):
+        data = (np.arange(3.0) + k).astype(dtype)
+        np.testing.assert_array_equal(g(X), data.astype(float))
