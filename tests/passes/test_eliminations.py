@@ -248,3 +248,86 @@ def test_a_loop_that_stops_is_no_elimination():
 
 def test_what_is_said_of_such_loops():
     assert "eliminate: computed as whole arrays or by a routine" in str(ckad.explain(by_dots, A))
+
+
+def by_truth(a):
+    a = a.copy()
+    for k in range(N - 1):
+        if a[k, k]:
+            a[k + 1 :, k] /= a[k, k]
+            a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
+    return np.sum(np.sin(a))
+
+
+def or_one(a):
+    a = a.copy()
+    for k in range(N - 1):
+        a[k + 1 :, k] /= a[k, k] or 1.0
+        a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
+    return np.sum(np.sin(a))
+
+
+@pytest.mark.parametrize("program", [by_truth, or_one])
+def test_a_truth_value_of_a_pivot_is_a_choice(program):
+    assert not calls(program, A)
+    zero_first = A - A[0, 0] * np.outer(np.eye(N)[0], np.eye(N)[0])
+    assert ckad.jit(program, engine="vm")(zero_first) == pytest.approx(program(zero_first))
+
+
+def determinant(a):
+    a = a.copy()
+    for k in range(N - 1):
+        for i in range(k + 1, N):
+            a[i, k:] -= a[i, k] / a[k, k] * a[k, k:]
+    return np.prod(np.diag(a))
+
+
+def test_the_last_pivot_may_be_zero():
+    """It divides nothing: derivatives are those of the loop, forwards and twice as well."""
+    lower = np.tril(RNG.integers(-1, 2, (N, N)), -1) + np.eye(N)
+    upper = np.triu(RNG.integers(-1, 2, (N, N)), 1) + np.diag([1.0] * (N - 1) + [0.0])
+    singular, along, then = lower @ upper, *RNG.normal(size=(2, N, N))
+    assert calls(determinant, singular)
+    assert determinant(singular) == 0.0
+    slope = np.sum(ckad.grad(determinant, engine="vm")(singular) * along)
+    assert slope == pytest.approx(np.linalg.solve(lower, along @ _null(upper))[-1], rel=1e-9)
+    assert ckad.jvp(determinant, (singular,), (along,), engine="vm")[1] == pytest.approx(slope)
+    found = ckad.hvp(determinant, (singular,), (along,), engine="vm")
+    step = 1e-5 * along
+    gradients = [ckad.grad(determinant, engine="vm")(singular + s) for s in (step, -step)]
+    expected = np.sum((gradients[0] - gradients[1]) * then) / 2e-5
+    assert np.sum(found * then) == pytest.approx(expected, rel=1e-5)
+
+
+def _null(upper):
+    """What ``upper``, whose pivots are ones and then a zero, makes nothing of."""
+    return np.append(np.linalg.solve(upper[:-1, :-1], -upper[:-1, -1]), 1.0)
+
+
+def over_pivots(a):
+    a = a.copy()
+    for k in range(N):
+        a[k] /= a[k, k]
+        for i in range(k + 1, N):
+            a[i] -= a[i, k] * a[k]
+    return a
+
+
+def with_ones_written(a):
+    u = np.eye(N)
+    lower = a.copy()
+    for k in range(N):
+        u[k, k + 1 :] = lower[k, k + 1 :] / lower[k, k]
+        lower[k + 1 :, k + 1 :] -= np.outer(lower[k + 1 :, k], u[k, k + 1 :])
+    return u
+
+
+@pytest.mark.parametrize("program", [over_pivots, with_ones_written])
+def test_ones_that_are_computed_are_nan_where_a_pivot_is_zero(program):
+    assert calls(program, A)
+    zero_last = np.diag([*range(1, N), 0.0])
+    with np.errstate(all="ignore"):
+        expected = program(zero_last)
+    found = ckad.jit(program, engine="vm")(zero_last)
+    np.testing.assert_array_equal(np.isnan(np.diag(found)), np.isnan(np.diag(expected)))
+    np.testing.assert_allclose(found[:-1], expected[:-1])

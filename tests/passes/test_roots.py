@@ -126,7 +126,16 @@ def shifted(a):
     return root
 
 
-@pytest.mark.parametrize("program", [of_both_triangles, shifted])
+def of_magnitudes(a):
+    """Of pivots that are negative, too."""
+    root = np.zeros((N, N))
+    for j in range(N):
+        root[j, j] = np.sqrt(np.sqrt((a[j, j] - np.sum(root[j, :j] ** 2)) ** 2))
+        root[j + 1 :, j] = (a[j + 1 :, j] - root[j + 1 :, :j] @ root[j, :j]) / root[j, j]
+    return root
+
+
+@pytest.mark.parametrize("program", [of_both_triangles, shifted, of_magnitudes])
 def test_what_only_looks_like_it_stays_a_loop(program):
     assert not calls(program)
     ckad.testing.check_grads(program, (GIVEN + 0.01 * W,), engine="vm")

@@ -14,7 +14,16 @@ from typing import NamedTuple
 import numpy as np
 
 from ckad.passes.loops.substitutions import substitute, substitution_of
-from ckad.passes.loops.trial import LEAST, Factors, Runner, Trial, trial_of, tried
+from ckad.passes.loops.trial import (
+    LEAST,
+    Factors,
+    Runner,
+    Trial,
+    of_zeros,
+    trial_of,
+    tried,
+    with_a_negative_pivot,
+)
 from ckad.passes.rewrite import in_bodies
 from ckad.rules.routines.dense.functions.elimination import eliminated
 from ckad.rules.routines.dense.functions.rooted import rooted
@@ -43,6 +52,8 @@ _ABOVE: Mapping[str, _Formula] = {
     "given": lambda f: f.square,
     "over pivots": lambda f: f.upper / np.diag(f.upper)[:, None],
 }
+#: What zeros and ones are that come of dividing.
+_COMPUTED = {"zeros": "zero times factors", "ones": "pivots over themselves"}
 _RIGHT: Mapping[str, _Formula] = {"factors": lambda f: f.solved, "given": lambda f: f.beside}
 _Outcome = list[tuple[Factors, list[np.ndarray]]]
 
@@ -114,8 +125,43 @@ def _elimination(tape: Tape, k: int, run: Runner) -> _Elimination | None:
         known = [x for x in said if x is not None]
         of_factors = any(not {x.below, x.above}.issubset({"", "zeros", "given"}) for x in known)
         if of_factors and len(known) == len(said):
+            computed = of_zeros(trial, run)
+            if computed is None or (trial.roots and not _are_roots(trial, run, known, turned)):
+                return None
+            known = [_computed(x, found) for x, found in zip(known, computed, strict=True)]
             return _Elimination(trial, known, turned)
     return None
+
+
+def _are_roots(trial: Trial, run: Runner, said: list[_Said], turned: bool) -> bool:
+    """Whether roots are of pivots, NaN if these are negative, and not of what has their values."""
+    parts = _triangles(trial.shape[0])
+    for after, results in with_a_negative_pivot(trial, run, turned):
+        if len(results) != len(said):
+            return False
+        for x, found in zip(said, results, strict=True):
+            of_factors = [w for name, w in zip(x[:3], parts, strict=True) if name == "factors"]
+            if not all(np.array_equal(np.isnan(found)[w], after[w]) for w in of_factors):
+                return False
+    return True
+
+
+def _computed(said: _Said, found: np.ndarray) -> _Said:
+    """Zeros and ones that the loop does not write but computes, NaN where it divides by zero."""
+    if said.side >= 0:
+        return said
+    names = []
+    for name, where in zip(said[:3], _triangles(found.shape[0]), strict=True):
+        is_computed = name in _COMPUTED and np.any(np.isnan(found[:, : len(where)][where]))
+        names.append(_COMPUTED[name] if is_computed else name)
+    below, on, above = names
+    return _Said(below, on, above, said.right)
+
+
+def _triangles(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What is below the diagonal of n rows, on it, and above it."""
+    lower = np.tri(n, k=-1, dtype=bool)
+    return lower, np.eye(n, dtype=bool), lower.T
 
 
 def _said(trial: Trial, outcome: _Outcome, i: int) -> _Said | None:
@@ -129,9 +175,9 @@ def _said(trial: Trial, outcome: _Outcome, i: int) -> _Said | None:
         return None
     if shape not in ((n, n), (n, columns)):
         return None
-    lower = np.tri(n, k=-1, dtype=bool)
-    below, above = _name(_BELOW, outcome, i, lower), _name(_ABOVE, outcome, i, lower.T)
-    on, beside = _name(_ON, outcome, i, np.eye(n, dtype=bool)), np.ones((n, columns - n), bool)
+    lower, diagonal, upper = _triangles(n)
+    below, above = _name(_BELOW, outcome, i, lower), _name(_ABOVE, outcome, i, upper)
+    on, beside = _name(_ON, outcome, i, diagonal), np.ones((n, columns - n), bool)
     if trial.roots and not {below, on, above} <= {"factors", "zeros", "given"}:
         return None
     right = _name(_RIGHT, outcome, i, beside, n) if shape[1] > n else "none"
@@ -171,19 +217,24 @@ class _Parts:
         return self.b.concat(square, right, attrs=(1,))
 
     def _square(self, said: _Said) -> int:
-        n = self.n
-        lower = np.tri(n, k=-1, dtype=bool)
-        found = self._part(said.on)
-        above = self._above if said.above == "factors" else self._part(said.above)
-        for part, where in ((above, lower.T), (self._part(said.below), lower)):
+        lower, _, upper = _triangles(self.n)
+        found, below = self._part(said.on), self._part(said.below)
+        above = self._part(said.above, is_above=True)
+        for part, where in ((above, upper), (below, lower)):
             if part != found:
                 found = self.b.select(self.b.const(where), part, found)
         return found
 
-    def _part(self, name: str) -> int:
+    def _part(self, name: str, is_above: bool = False) -> int:
         b, shape = self.b, (self.n, self.n)
         if name == "factors":
-            return self._factors
+            return self._above if is_above else self._factors
+        if name == "zero times factors":
+            factors = self._part("factors", is_above)
+            return b.mul(factors, b.full_like(factors, 0.0))
+        if name == "pivots over themselves":
+            pivots = b.div(self._pivots, self._pivots)
+            return b.broadcast_to(b.reshape_to(pivots, (1, self.n)), shape)
         if name == "given":
             return self._given
         if name in ("zeros", "ones"):

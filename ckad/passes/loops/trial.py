@@ -165,10 +165,9 @@ def _is_exact_row(tape: Tape, row: Row) -> bool:
         return constant.dtype.kind != "f" or bool(np.isin(np.abs(constant), _PLAIN).all())
     if row.op is Op.LOOP:
         return read_loop(tape, row).guard in (UNGUARDED, COUNTED)
-    if row.op in _OF_INTEGERS:
-        return not any(tape.rows[x].type.is_float for x in row.operands)
-    if row.op is Op.CONVERT:
-        return not row.type.is_float
+    if row.op in _OF_INTEGERS or row.op is Op.CONVERT:
+        # a choice by the truth of an element is one by its value
+        return not any(t.is_float for t in (row.type, *(tape.rows[x].type for x in row.operands)))
     return row.op in _EXACT or OPS[row.op].group is Group.SHAPE
 
 
@@ -220,13 +219,35 @@ def _factors(rng: np.random.Generator, trial: Trial) -> Factors:
     return Factors(lower @ upper, lower, upper, solved, sides)
 
 
-def _cholesky(rng: np.random.Generator, trial: Trial, turned: bool) -> Factors:
-    """Of a matrix whose upper triangle, or if it is ``turned`` its lower one, is anything."""
+def _cholesky(
+    rng: np.random.Generator, trial: Trial, turned: bool, negative: int | None = None
+) -> Factors:
+    """Of a matrix whose upper triangle, or if it is ``turned`` its lower one, is anything; with one
+    pivot that is ``negative``."""
     n, _ = trial.shape
     root = np.tril(numbers(rng, n, n), -1) + np.diag(np.abs(pivots(rng, n, _OF_ROOT)))
-    kept = np.tri(n, dtype=bool)
-    square = np.where(kept.T if turned else kept, root @ root.T, numbers(rng, n, n))
+    kept, signs = np.tri(n, dtype=bool), np.where(np.arange(n) == negative, -1.0, 1.0)
+    square = np.where(kept.T if turned else kept, (root * signs) @ root.T, numbers(rng, n, n))
     return Factors(square, root, root.T, np.empty((n, 0)), ())
+
+
+def with_a_negative_pivot(
+    trial: Trial, run: Runner, turned: bool
+) -> list[tuple[np.ndarray, list[np.ndarray]]]:
+    """Where factors come after the pivot that is negative, and what the loop makes of the matrix,
+    nothing if it stops: for the first pivot and another."""
+    n, found = trial.shape[0], []
+    for k in (0, n // 2):
+        factors = _cholesky(np.random.default_rng(k), trial, turned, k)
+        after = np.minimum.outer(np.arange(n), np.arange(n)) >= k
+        found.append((after, ran(trial, run, factors.given) or []))
+    return found
+
+
+def of_zeros(trial: Trial, run: Runner) -> list[np.ndarray] | None:
+    """What the loop makes of nothing but zeros, by which it divides."""
+    types = [trial.tape.input_types[trial.places.index(k)] for k in sorted({*trial.places})]
+    return ran(trial, run, [np.zeros(t.shape) for t in types])
 
 
 def numbers(rng: np.random.Generator, *shape: int) -> np.ndarray:

@@ -5,6 +5,8 @@ A zero on the diagonal is divided by, as those loops do: nothing is said of it.
 
 from __future__ import annotations
 
+import numpy as np
+
 from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.lapack import L, N, R, T, U
@@ -124,11 +126,18 @@ def _by_lower(lu: Matrix, x: Matrix, adjoint: int) -> Matrix:
 
 
 def _by_upper(lu: Matrix, x: Matrix, adjoint: int) -> Matrix:
-    """U^-1 X or U^-T X, by the diagonal and what is left with ones there: a zero is no error."""
+    """U^-1 X or U^-T X, by the diagonal and what is left with ones there: a zero is no error.
+
+    The last pivot divides nothing in an elimination and may be zero: one stands for it, as what is
+    asked here does not depend on it.
+    """
     b = lu.b
-    divisor = b.broadcast_to(lu.T.diagonal().T.plain().re, lu.shape)
-    unit = Matrix(b, b.div(lu.plain().re, divisor))
-    across = b.broadcast_to(lu.diagonal().T.plain().re, x.shape)
+    last = b.const(np.arange(lu.shape[1]) == lu.shape[1] - 1)
+    pivots = b.reshape_to(lu.diagonal().plain().re, lu.shape[:2])
+    pivots = b.select(b.broadcast_to(last, lu.shape[:2]), b.full_like(pivots, 1.0), pivots)
+    column = b.reshape_to(pivots, (*lu.shape[:2], 1))
+    unit = Matrix(b, b.div(lu.plain().re, b.broadcast_to(column, lu.shape)))
+    across = b.broadcast_to(column, x.shape)
     if adjoint:
         return Matrix(b, b.div(_solved(unit, x, 0, 1).re, across))
     return _solved(unit, Matrix(b, b.div(x.plain().re, across)), 0, 0)
@@ -139,21 +148,16 @@ def _solved(x: Matrix, y: Matrix, lower: int, adjoint: int) -> Matrix:
     return Matrix(x.b, x.b.call(x.plain().re, y.plain().re, attrs=attrs))
 
 
+def _over_upper(x: Matrix, lu: Matrix, adjoint: int) -> Matrix:
+    """X U^-1 or X U^-T."""
+    return _by_upper(lu, x.T, 1 - adjoint).T
+
+
 def _pushed(lu: Matrix, change: Matrix) -> Matrix:
-    """M = L^-1 dA U^-1, of which dL = L M below the diagonal and dU = M U from it on."""
-    m = _by_upper(lu, _by_lower(lu, change, 0).T, 1).T
-    return _with_ones(lu) @ m.lower(0.0) + _upper(m) @ _upper(lu)
-
-
-def _pulled(lu: Matrix, ct: Matrix) -> Matrix:
-    """L^-T M U^-T, where M is L^T ct below the diagonal and ct U^T from it on."""
-    m = (_with_ones(lu).T @ ct.lower(0.0)).lower(0.0) + _upper(_upper(ct) @ _upper(lu).T)
-    return _outer(lu, m)
-
-
-def _outer(lu: Matrix, m: Matrix) -> Matrix:
-    """L^-T M U^-T"""
-    return _by_upper(lu, _by_lower(lu, m, 1).T, 0).T
+    """dL = L M, where M is L^-1 dA U^-1 below the diagonal, and dU is L^-1 dA - M U from it on."""
+    left = _by_lower(lu, change, 0)
+    m = _over_upper(left, lu, 0).lower(0.0)
+    return _with_ones(lu) @ m + _upper(left - m @ _upper(lu))
 
 
 def _eliminated_jvp(b: Builder, tangents: Tangents, out: int, a: int, attrs: Attributes) -> int:
@@ -289,21 +293,32 @@ _ELIMINATED_PULL = compiled(_eliminated_pull, lambda attrs, factors, ct: 8 * _ST
 def _eliminated_pull_jvp(
     b: Builder, tangents: Tangents, out: int, factors: int, given: int, attrs: Attributes
 ) -> int | None:
-    """G = L^-T M U^-T: dG = L^-T (dM - (dL^T G) U^T - L^T (G dU^T)) U^-T"""
+    """G = L^-T (Z + S U^-T), where ct is Z from the diagonal on, and S is L^T ct - Z U^T below it:
+    dG = L^-T (dZ - dL^T G + (dS - (S U^-T) dU^T) U^-T)"""
     by_factors, by_ct = (None if t is None else Matrix(b, t) for t in tangents)
     lu, z, g = Matrix(b, factors), Matrix(b, given), Matrix(b, out)
     lower, upper = _with_ones(lu), _upper(lu)
-    terms = []
+    terms, of_s = [], []
     if by_ct is not None:
-        below, above = lower.T @ by_ct.lower(0.0), _upper(by_ct) @ upper.T
-        terms.append((below.lower(0.0) + _upper(above)).plain().re)
+        terms.append(_upper(by_ct))
+        of_s.append((lower.T @ by_ct.lower(0.0) - _upper(by_ct) @ upper.T).lower(0.0))
     if by_factors is not None:
         of_l, of_u = by_factors.lower(0.0), _upper(by_factors)
-        below, above = of_l.T @ z.lower(0.0), _upper(z) @ of_u.T
-        turned = (of_l.T @ g) @ upper.T + lower.T @ (g @ of_u.T)
-        terms.append((below.lower(0.0) + _upper(above) - turned).plain().re)
-    total = add(b, terms)
-    return None if total is None else _outer(lu, Matrix(b, total)).plain().re
+        terms.append(-(of_l.T @ g))
+        of_s.append((of_l.T @ z.lower(0.0) - _upper(z) @ of_u.T).lower(0.0))
+        of_s.append(-(_over(lu, z, g) @ of_u.T))
+    total = add(b, [x.plain().re for x in of_s])
+    if total is None:
+        return None
+    terms.append(_over_upper(Matrix(b, total), lu, 1))
+    total = add(b, [x.plain().re for x in terms])
+    assert total is not None
+    return _by_lower(lu, Matrix(b, total), 1).plain().re
+
+
+def _over(lu: Matrix, z: Matrix, g: Matrix) -> Matrix:
+    """S U^-T"""
+    return _with_ones(lu).T @ g - _upper(z)
 
 
 def _eliminated_pull_vjp(
@@ -312,12 +327,11 @@ def _eliminated_pull_vjp(
     """By ct the push of what is given; by L and U what the tangent does with dL and dU, turned."""
     lu, z, g, w = (Matrix(b, k) for k in (factors, given, out, ct))
     left = _by_lower(lu, w, 0)  # L^-1 W
-    right = _by_upper(lu, w.T, 1).T  # W U^-1
-    p = _by_upper(lu, left.T, 1).T
-    below, above = p.lower(0.0), _upper(p)
+    p = _over_upper(left, lu, 0)
+    below = p.lower(0.0)
     of_l = z.lower(0.0) @ below.T - g @ left.T
-    of_u = above.T @ _upper(z) - right.T @ g
-    of_ct = (_with_ones(lu) @ below).lower(0.0) + _upper(above @ _upper(lu))
+    of_u = -(p.T @ _over(lu, z, g) + below.T @ _upper(z))
+    of_ct = _with_ones(lu) @ below + _upper(left - below @ _upper(lu))
     return (of_l.lower(0.0) + _upper(of_u)).plain().re, of_ct.plain().re
 
 
