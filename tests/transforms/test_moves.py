@@ -241,3 +241,39 @@ def test_large_arrays_are_recorded_once(recordings, monkeypatch):
         assert len(recordings) - before == (k < 2)
         data[1] += 1.0
         more = more + 1.0
+
+
+def of_attributes(x, model):
+    scale = model.scale
+    for _ in range(3):
+        model.scale = model.scale * 1.5
+    return np.sum(x) * scale * model.scale
+
+
+def of_attributes_in_a_row(x, model):
+    before = model.scale
+    model.scale = before + 1.0
+    return np.sum(x) * before * model.scale
+
+
+def of_names_under_a_condition(x, _):
+    global SCALE
+    if x[0] > 0.0:
+        SCALE = 2.0 * SCALE
+    return np.sum(x) * SCALE
+
+
+@pytest.mark.parametrize("fun", [of_attributes, of_attributes_in_a_row, of_names_under_a_condition])
+def test_what_the_program_binds_itself(fun, monkeypatch):
+    class Model:
+        scale = 1.0
+
+    model = Model()
+    g = ckad.jit(lambda x: fun(x, model))
+    for k in range(6):
+        scale = 0.5 + k
+        monkeypatch.setitem(globals(), "SCALE", scale)
+        model.scale = scale
+        found = g(X)
+        assert (model.scale, SCALE) == (scale, scale)
+        assert found == pytest.approx(fun(X, model), rel=1e-15)

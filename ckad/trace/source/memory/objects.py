@@ -13,6 +13,7 @@ from ckad.trace.memory.context import current
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory.twins import check_alone
 from ckad.trace.source.names import classes
+from ckad.trace.source.names.bindings import check_given
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import (
     MISSING,
@@ -43,6 +44,7 @@ class Attributes(Apart):
         self.meet(name)
 
     def meet(self, name: str) -> None:
+        check_given(getattr(self.owner, "__dict__", None), name)
         opened = ledger()
         if id(self.owner) not in opened.made:
             opened.before.setdefault((self, name), self.names.get(name, MISSING))
