@@ -277,3 +277,22 @@ def test_what_the_program_binds_itself(fun, monkeypatch):
         found = g(X)
         assert (model.scale, SCALE) == (scale, scale)
         assert found == pytest.approx(fun(X, model), rel=1e-15)
+
+
+def test_what_the_program_binds_by_a_method_of_its_own():
+    class Model:
+        def __setattr__(self, name, value):
+            object.__setattr__(self, name, value)
+
+    def f(x):
+        before = model.scale
+        model.scale = 2.0 * before
+        found = np.sum(x) * model.scale
+        model.scale = before
+        return found
+
+    model, g = Model(), ckad.jit(f)
+    for k in range(6):
+        model.scale = 0.5 + k
+        assert g(X) == pytest.approx(f(X), rel=1e-15)
+        assert model.scale == 0.5 + k

@@ -147,6 +147,7 @@ def _check_whole(owner: Any) -> None:
 
 def write(owner: Any, name: str, value: Any) -> bool:
     """``owner.name = value``, if the object is one whose attributes are carried."""
+    check_given(getattr(owner, "__dict__", None), name)
     if watched := watch():
         look_up(watched, owner, name, in_loops())
     is_own = region() is None and id(owner) in ledger().made
@@ -175,6 +176,7 @@ def write(owner: Any, name: str, value: Any) -> bool:
 
 def delete(owner: Any, name: str) -> bool:
     """``del owner.name``, if the object itself holds it and is one whose attributes are carried."""
+    check_given(getattr(owner, "__dict__", None), name)
     if watched := watch():
         watched.attribute(owner, name)
     found = attributes_of(owner, name)
