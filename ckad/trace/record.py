@@ -244,10 +244,13 @@ def _of_call(leaf: Any, numbers: Mapping[int, np.ndarray]) -> Any:
 
 
 def note_given(fun: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Structures of arguments are the recording's own; what is in them may be from outside."""
+    """Structures of arguments are the recording's own; what is in them may be from outside, as
+    options are."""
     if watched := watch():
-        for x in (*args, *kwargs.values()):
+        for x in args:
             watched.given(x)
+        for x in kwargs.values():
+            watched.enter(x)
         watched.enter(getattr(fun, "__self__", fun))
 
 

@@ -24,6 +24,7 @@ WRITTEN_AGAIN = {
     *((function, PART) for function in (np.vander, np.linalg.lstsq, np.polyfit)),
     (np.average, COMPLEX),
     (np.einsum, COMPLEX),
+    (np.meshgrid, COMPLEX),
 }
 
 

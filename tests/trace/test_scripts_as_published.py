@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -218,3 +219,40 @@ def test_keys_may_be_texts_of_known_numbers():
     value, slope = ckad.value_and_grad(kept, engine="vm")(2.0)
     assert value == pytest.approx(kept(2.0), rel=1e-14)
     assert slope == pytest.approx((kept(2.0 + 1e-6) - kept(2.0 - 1e-6)) / 2e-6, rel=1e-6)
+
+
+def _opened(path):
+    with path.open() as file:
+        return float(file.read())
+
+
+@pytest.mark.parametrize(
+    ("read", "is_kept"),
+    [
+        (lambda path: float(path.read_text()), True),
+        (lambda path: float(path.read_bytes()), True),
+        (_opened, True),
+        (lambda path: 1.0 + path.exists() + 2.0 * path.is_file(), True),
+        (lambda path: float(path.stat().st_size), False),
+    ],
+)
+def test_what_methods_of_paths_read_is_read_each_time(record, read, is_kept):
+    path = record("number.txt", "1.5")
+
+    def scaled(x):
+        return x * read(Path(path))
+
+    value = ckad.jit(scaled, engine="vm")
+    for text in ("1.5", "1.5", "20.25", "1.5"):
+        record("number.txt", text)
+        assert value(2.0) == 2.0 * read(Path(path))
+    assert (not anew(scaled, 2.0)) == is_kept
+
+
+def test_whether_there_is_a_file_is_asked_each_time(tmp_path):
+    value = ckad.jit(lambda x: x * (1.0 + Path(tmp_path / "flag").exists()), engine="vm")
+    assert value(2.0) == value(2.0) == value(2.0) == value(2.0) == value(2.0) == 2.0
+    (tmp_path / "flag").touch()
+    assert value(2.0) == 4.0
+    (tmp_path / "flag").unlink()
+    assert value(2.0) == 2.0

@@ -254,3 +254,58 @@ def test_arrays_of_other_dtypes_stay_as_they_are(dtype):
     for k in range(5):
         data = (np.arange(3.0) + k).astype(dtype)
         np.testing.assert_array_equal(g(X), data.astype(float))
+
+
+def of_attributes(x, model):
+    scale = model.scale
+    for _ in range(3):
+        model.scale = model.scale * 1.5
+    return np.sum(x) * scale * model.scale
+
+
+def of_attributes_in_a_row(x, model):
+    before = model.scale
+    model.scale = before + 1.0
+    return np.sum(x) * before * model.scale
+
+
+def of_names_under_a_condition(x, _):
+    global SCALE
+    if x[0] > 0.0:
+        SCALE = 2.0 * SCALE
+    return np.sum(x) * SCALE
+
+
+@pytest.mark.parametrize("fun", [of_attributes, of_attributes_in_a_row, of_names_under_a_condition])
+def test_what_the_program_binds_itself(fun, monkeypatch):
+    class Model:
+        scale = 1.0
+
+    model = Model()
+    g = ckad.jit(lambda x: fun(x, model))
+    for k in range(6):
+        scale = 0.5 + k
+        monkeypatch.setitem(globals(), "SCALE", scale)
+        model.scale = scale
+        found = g(X)
+        assert (model.scale, SCALE) == (scale, scale)
+        assert found == pytest.approx(fun(X, model), rel=1e-15)
+
+
+def test_what_the_program_binds_by_a_method_of_its_own():
+    class Model:
+        def __setattr__(self, name, value):
+            object.__setattr__(self, name, value)
+
+    def f(x):
+        before = model.scale
+        model.scale = 2.0 * before
+        found = np.sum(x) * model.scale
+        model.scale = before
+        return found
+
+    model, g = Model(), ckad.jit(f)
+    for k in range(6):
+        model.scale = 0.5 + k
+        assert g(X) == pytest.approx(f(X), rel=1e-15)
+        assert model.scale == 0.5 + k

@@ -162,6 +162,21 @@ def test_other_arguments_are_told_apart(form, others):
         assert pickle.dumps(gradient(*other)) == pickle.dumps(expected)
 
 
+def test_objects_among_the_options_are_told_apart():
+    first, second = Box(2.0, None), Box(5.0, None)
+    gradient = ckad.grad(lambda x, box: np.sum(box.a * x), engine="vm")
+    for box in 5 * [first] + 5 * [second] + [first, Box(2.0, None)]:
+        assert gradient(x, box=box).tolist() == 2 * [box.a]
+
+
+def test_what_options_hold_is_read_anew():
+    box = Box(2.0, 1)
+    gradient = ckad.grad(lambda x, box: np.sum(box.a * x * box.b), engine="vm")
+    for k in range(10):
+        box.a, box.b = 2.0 + k // 3, k // 5
+        assert gradient(x, box=box).tolist() == 2 * [box.a * box.b]
+
+
 def test_arguments_that_share_memory_are_told_apart():
     def written(x, y):
         x[0] = 2 * y[0]

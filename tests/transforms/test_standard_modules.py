@@ -6,11 +6,13 @@ import argparse
 import ast
 import dataclasses
 import datetime
+import decimal
 import fractions
 import gc
 import heapq
 import io
 import json
+import logging
 import os
 import re
 import statistics
@@ -262,3 +264,25 @@ def looks_into_its_text(x: Any) -> Any:
 def test_text_of_an_object_decides_nothing():
     with pytest.raises(ConcreteValueError, match="looks into text"):
         ckad.grad(looks_into_its_text)(1.5)
+
+
+LOGGER = logging.getLogger("of a test")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda: LOGGER.level,
+        lambda: LOGGER.getEffectiveLevel(),
+        lambda: 2.0 if LOGGER.isEnabledFor(25) else 3.0,
+        lambda: np.get_printoptions()["precision"],
+        lambda: decimal.getcontext().prec,
+    ],
+)
+def test_what_is_asked_of_what_shows_things_is_asked_each_time(asked):
+    value = ckad.jit(lambda x: x * asked(), engine="vm")
+    for k in (20, 30, 20, 20, 20, 30):
+        LOGGER.setLevel(k)
+        with np.printoptions(precision=k), decimal.localcontext() as context:
+            context.prec = k
+            assert value(2.0) == 2.0 * asked()

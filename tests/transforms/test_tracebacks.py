@@ -110,7 +110,7 @@ def test_errors_of_the_users_program_show_its_calls_as_python_does(
 
 def test_what_goes_wrong_in_ckad_shows_where(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CKAD_DEBUG", raising=False)
-    monkeypatch.setattr("ckad.passes.pipeline.recorded", lambda: 1 / 0)
+    monkeypatch.setattr("ckad.passes.pipeline.recorded", lambda run: 1 / 0)
     with pytest.raises(ZeroDivisionError) as caught:
         ckad.grad(lambda x: np.sum(x))(X)
     assert "/ckad/transforms/repeated/recording.py" in "".join(

@@ -145,7 +145,8 @@ def _sum_of_products(b: Builder, row: Row, inner: Row, parts: bool) -> int | Non
     rows, columns = ([a for a in kept if a not in v.axes] for v in (y, x))
     if not (rows and columns):
         matrix = x if rows else y
-        if not (parts and _is_part(b, matrix)) and not _is_laid_out(b, matrix, summed, shape):
+        is_pass = not batch and _is_laid_out(b, matrix, summed, shape)
+        if not (parts and _is_part(b, matrix)) and not is_pass:
             return None
         if not batch and rows and rows[0] > summed[-1]:  # a row by the matrix as it lies
             x, y, rows, columns = y, x, columns, rows

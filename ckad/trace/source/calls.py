@@ -317,7 +317,7 @@ def _is_numpy(callee: Any) -> bool:
 
 def _note_reads(callee: Any, given: Sequence[Any]) -> None:
     """Note which containers and arrays a function of a library looks into."""
-    if not is_in(callee, _OF_SHAPES):
+    if np.ndarray in map(type, given) and not is_in(callee, _OF_SHAPES):
         for x in given:
             if type(x) is np.ndarray:
                 current().note_known(x)

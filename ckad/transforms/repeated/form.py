@@ -114,10 +114,10 @@ class _Code:
         for name, x in zip(names, options.values(), strict=True):
             if type(x) is float and x and x == x:
                 self.unless(f"type({name}) is {self.value(float)}", f"{name} == {self.value(x)}")
-            elif type(x) is float:  # a zero has a sign
-                self.unless(f"{name} is {self.value(x)}")
-            else:
+            elif type(x) in reuse.STATIC or type(x) is str:
                 self.leaves(x, name)
+            else:  # a zero has a sign; the recording is one for this very object
+                self.unless(f"{name} is {self.value(x)}")
 
     def share(self) -> None:
         """Arrays that lie in each other's memory are of no form."""

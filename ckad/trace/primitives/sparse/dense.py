@@ -224,5 +224,6 @@ _METHODS: dict[str, Any] = {
 for _name, _method in _METHODS.items():
     put(f"matrix{_name}", _method, SPARSE)
 put("n ** matrix", _exponent, SPARSE)
+put("np.multiply(matrix, x)", partial(of_dense, np.multiply), SPARSE)
 put("@ matrix", lambda x, other: _matmul(other, x), SPARSE)
 trees.register(Dense, lambda x: ((x.numbers,), None, ("numbers",)), lambda _, parts: Dense(*parts))

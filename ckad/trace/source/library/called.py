@@ -15,7 +15,6 @@ import numpy as np
 from ckad.errors import UnsupportedFunctionError
 from ckad.trace import dispatch
 from ckad.trace.arrays import traced
-from ckad.trace.primitives.sparse.operators import of_dense
 from ckad.trace.source.actions import stop
 from ckad.trace.source.libraries import generalized_function, plain_class, scalar_function
 from ckad.trace.source.library.written import (
@@ -66,7 +65,7 @@ def called(
     if callee is np.asarray_chkfinite:
         return _finite
     if callee is np.multiply and Dense in map(type, args) and not options:
-        return partial(of_dense, callee)  # which * of an array and a matrix is not
+        return partial(_of_matrices, callee)  # which * of an array and a matrix is not
     if type(callee) is np.vectorize:
         return partial(_vectorized, callee)
     scalar = scalar_function(callee)
@@ -187,6 +186,11 @@ def _finite(a: Any, dtype: Any = None, order: Any = None) -> Any:
     if x.dtype.kind in "fc":
         stop(np.logical_not(np.all(np.isfinite(x))))
     return x
+
+
+def _of_matrices(function: Any, *xs: Any) -> Any:
+    """A function of elements where an ``np.matrix`` is among them."""
+    return dispatch.call(f"np.{function.__name__}(matrix, x)", xs, {})
 
 
 def _vectorized(callee: np.vectorize, *args: Any, **options: Any) -> Any:

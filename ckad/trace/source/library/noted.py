@@ -6,6 +6,7 @@ import io
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -14,6 +15,7 @@ from ckad.place import user_place
 from ckad.trace.source import effects
 from ckad.trace.source.libraries import is_of_library
 from ckad.trace.source.outside.clock import CLOCKS, TimeText, shows_time
+from ckad.trace.source.outside.guard import IMMUTABLE
 from ckad.trace.source.outside.judge import SIMPLE, hand_over, is_simple, judge
 from ckad.trace.source.outside.kinds import DISPLAYS, is_console
 from ckad.trace.source.outside.watch import watch
@@ -48,9 +50,39 @@ def note_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> N
             if type(x) is not TimeText:  # the text of an object decides nothing here
                 hand_over(watched, x, keeps=watched.is_own(x))
     elif name is not None and (name.partition(".")[0] in DISPLAYS or name in effects.ONCE):
+        if _is_question(callee, args, options) and (asked := _Question(callee, args, options)).ends:
+            watched.guard.answers.append((asked, asked()))
+            return
         watched.guard.once.setdefault(name, user_place())
     elif not user_function:  # those were looked into
         judge(watched, callee, args, options)
+
+
+def _is_question(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> bool:
+    """Whether a call of what shows things looks like one that asks, as ``axes.get_xlim()``."""
+    given = (*args, *options.values())
+    asks = getattr(callee, "__name__", "").startswith(("get", "is", "has"))
+    return asks and all(type(x) in IMMUTABLE for x in given)
+
+
+class _Question:
+    """A call that may give a number, or a tuple of numbers."""
+
+    def __init__(self, callee: Any, args: Sequence[Any], options: dict[str, Any]) -> None:
+        self.ask = partial(callee, *args, **options)
+
+    def __call__(self) -> Any:
+        try:
+            return self.ask()
+        except Exception as error:
+            return type(error)
+
+    @property
+    def ends(self) -> bool:
+        """Whether it gives them."""
+        found = self()
+        parts = found if type(found) is tuple else (found,)
+        return found is not None and all(type(x) in IMMUTABLE for x in parts)
 
 
 def by_library(function: Callable[..., Any], *args: Any, **options: Any) -> Any:

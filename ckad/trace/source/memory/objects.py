@@ -13,6 +13,7 @@ from ckad.trace.memory.context import current
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory.twins import check_alone
 from ckad.trace.source.names import classes
+from ckad.trace.source.names.bindings import check_given
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import (
     MISSING,
@@ -43,6 +44,7 @@ class Attributes(Apart):
         self.meet(name)
 
     def meet(self, name: str) -> None:
+        check_given(getattr(self.owner, "__dict__", None), name)
         opened = ledger()
         if id(self.owner) not in opened.made:
             opened.before.setdefault((self, name), self.names.get(name, MISSING))
@@ -145,6 +147,7 @@ def _check_whole(owner: Any) -> None:
 
 def write(owner: Any, name: str, value: Any) -> bool:
     """``owner.name = value``, if the object is one whose attributes are carried."""
+    check_given(getattr(owner, "__dict__", None), name)
     if watched := watch():
         look_up(watched, owner, name, in_loops())
     is_own = region() is None and id(owner) in ledger().made
@@ -173,6 +176,7 @@ def write(owner: Any, name: str, value: Any) -> bool:
 
 def delete(owner: Any, name: str) -> bool:
     """``del owner.name``, if the object itself holds it and is one whose attributes are carried."""
+    check_given(getattr(owner, "__dict__", None), name)
     if watched := watch():
         watched.attribute(owner, name)
     found = attributes_of(owner, name)

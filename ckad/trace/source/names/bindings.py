@@ -118,6 +118,13 @@ def unclear_around(name: str) -> Unclear:
     )
 
 
+def check_given(owner: Any, name: str) -> None:
+    """Refuse to bind a name of a module or an object for which an argument stands: that would be
+    read further on, and Python be left with it."""
+    if key_of(owner, name) in current().moved:
+        raise UnrecordableError.here(f"{name!r} is bound, for which an argument stands.")
+
+
 class Bindings(dict[str, Any]):
     """Names of a module, or the one of a cell, with what a recording binds them to.
 
@@ -144,9 +151,15 @@ class Bindings(dict[str, Any]):
         except ValueError:
             return missing
 
+    def before(self, name: str, missing: Any) -> Any:
+        """What Python has a name bound to, which is about to be bound anew."""
+        check_given(self.holder, name)
+        return self.given(name, missing)
+
     def watched(self, watch: Watch, name: str, is_tracked: bool = True) -> None:
         """Note what Python has a name bound to: tracked, if who asks tells whether he reads it."""
-        if self.key(name) in current().moved:
+        key = self.key(name)
+        if key in current().moved or (key in watch.noted and type(self.given(name, 0)) is not int):
             return
         with tracked(watch, self.holder, name, is_tracked):
             if self.cell is not None:

@@ -232,7 +232,7 @@ class Outside(Apart):
     def meet(self, name: str) -> None:
         if watched := watch():
             self.names.watched(watched, name, in_loops())
-        before = self.names.given(name, MISSING)
+        before = self.names.before(name, MISSING)
         if name not in self.names and before is not MISSING:
             self.names.meet(name, before)
         for opened in _opened.ledgers:

@@ -34,6 +34,9 @@ _QUESTIONS = frozenset(
 _READERS = frozenset({np.fromfile, np.genfromtxt, np.load, np.loadtxt})
 _OF_OPENED = _READERS | {json.load}
 _OF_OPEN = frozenset("mode encoding newline errors buffering".split())
+#: The same of methods of paths.
+_QUESTIONS_OF_PATHS = frozenset("absolute exists expanduser is_dir is_file resolve".split())
+_READERS_OF_PATHS = frozenset({"read_bytes", "read_text"})
 _WRITE = frozenset("truncate write writelines".split())
 #: A file that is younger, in seconds, may be written again at the same time, as that is noted.
 _YOUNG = 2.0
@@ -48,6 +51,9 @@ def are_of_files(
         if callee.__name__ in _WRITE or (callee.__name__ == "seek" and owner.writable()):
             watch.give_up(f"{callee.__name__} of a file")
         return watch.is_own(owner)
+    if isinstance(owner, PurePath):
+        _asks_path(watch, callee, owner, args, options)
+        return True
     if is_in(callee, _QUESTIONS) and all(type(x) is str for x in args) and not options:
         watch.guard.answers.append((partial(callee, *args), callee(*args)))
         return True
@@ -64,6 +70,21 @@ def are_of_files(
         return "+" not in mode and _reads(watch, args[0])
     is_mapped = callee is np.load and (len(args) > 1 or "mmap_mode" in options)
     return is_in(callee, _READERS) and not is_mapped and _reads(watch, args[0])
+
+
+def _asks_path(
+    watch: Watch, callee: Any, path: PurePath, args: Sequence[Any], options: Mapping[str, Any]
+) -> None:
+    """Note what a method of a path reads, or asks the system."""
+    name = callee.__name__
+    if name in vars(PurePath):
+        return  # it computes from what the path is
+    if name in _QUESTIONS_OF_PATHS and not args and not options:
+        watch.guard.answers.append((callee, callee()))
+    elif name == "open" and are_of_files(watch, open, (path, *args), options):
+        return
+    elif name not in _READERS_OF_PATHS or not _reads(watch, path):
+        watch.give_up(f"{name} of a path")
 
 
 def _is_plain(x: Any) -> bool:

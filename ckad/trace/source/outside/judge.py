@@ -59,9 +59,9 @@ _MODULES = frozenset(
 )
 #: Functions of NumPy that read or change more than their arguments.
 _REACHING = frozenset(
-    """errstate fromfile genfromtxt getbufsize geterr geterrcall load loadtxt memmap open_memmap
-    save savetxt savez savez_compressed set_printoptions setbufsize seterr seterrcall
-""".split()
+    """errstate fromfile genfromtxt get_printoptions getbufsize geterr geterrcall load loadtxt
+    memmap open_memmap save savetxt savez savez_compressed set_printoptions setbufsize seterr
+    seterrcall""".split()
 )
 #: Classes whose objects hold what they are given.
 _CLASSES = frozenset(

@@ -232,7 +232,8 @@ def is_known(value: Any) -> bool:
 
 def is_shown_or_drawn(owner: Any) -> bool:
     """Whether it shows something, or is one of the objects from which all functions draw."""
-    return top_of(type(owner)) in DISPLAYS or any(owner is x for x in SHARED)
+    shows = top_of(type(owner)) in DISPLAYS and not isinstance(owner, dict)  # as rcParams
+    return shows or any(owner is x for x in SHARED)
 
 
 def is_distribution(value: Any) -> bool:

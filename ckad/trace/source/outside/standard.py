@@ -24,9 +24,10 @@ _COMPUTING = frozenset(
 )
 #: Those that read or change more than their arguments.
 _REACHING = frozenset(
-    """abspath dump exists expanduser expandvars fromtimestamp getatime getcwd getctime getmtime
-    getsize isdir isfile islink ismount lexists load now parse_intermixed_args print_exc
-    print_exception print_stack print_tb realpath relpath samefile today utcnow""".split()
+    """abspath dump exists expanduser expandvars fromtimestamp getatime getcontext getcwd getctime
+    getmtime getsize isdir isfile islink ismount lexists load localcontext now parse_intermixed_args
+    print_exc print_exception print_stack print_tb realpath relpath samefile setcontext today
+    utcnow""".split()
 )
 #: Those that change a list that they are given.
 _CHANGING = frozenset(

@@ -189,6 +189,8 @@ class Watch:
             self.enter(owner)
         elif is_operator(owner):
             self._part(owner, "A")
+        elif is_shown_or_drawn(owner) and type(getattr(owner, name, None)) in IMMUTABLE:
+            self._part(owner, name)
         elif isinstance(owner, tuple) and is_library(kind.__module__):
             self.enter(owner)  # sys.float_info and its like
         elif not (is_ours(kind) or isinstance(owner, np.dtype) or is_shown_or_drawn(owner)):
