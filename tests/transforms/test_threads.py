@@ -1,0 +1,83 @@
+"""What threads share: each finds what it asked for, whatever the others do meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+
+from ckad.engines.native import engine
+from ckad.loops.compiled import Compiled
+from ckad.trace.moved import Place
+from ckad.transforms.repeated import calls
+from ckad.transforms.repeated.moves import TIMES, Moves
+
+
+def test_what_changes_is_counted_for_all():
+    moves, owners = Moves(), [{"x": 1.0}, {"x": 2.0}]
+    other = threading.Thread(target=lambda: moves._count([Place(owners[1], "x")], TIMES))
+
+    class Times(int):
+        """Another thread comes while it is looked at."""
+
+        def __ge__(self, least):
+            if other.ident is None:
+                other.start()
+                other.join(0.1)
+            return int(self) >= least
+
+        def __radd__(self, times):
+            return Times(times + int(self))
+
+    moves._count([Place(owners[0], "x")], Times(TIMES))
+    other.join()
+    assert {place.key for place in moves.places} == {(id(owner), "x") for owner in owners}
+
+
+def test_a_program_is_that_of_the_slots_asked_for():
+    loaded = object.__new__(engine.Loaded)
+    every = SimpleNamespace(keeps_all=True)
+    loaded.tape, loaded.keeps_all = None, True
+
+    class Program(SimpleNamespace):
+        @property
+        def keeps_all(self):
+            loaded.program = every  # another thread has asked for the other one
+            return False
+
+    loaded.program = own = Program()
+    assert loaded._program_for({1: SimpleNamespace(n_slots=3)}) is own
+
+
+def test_a_run_begins_as_it_was_when_another_thread_plans_anew():
+    class Planned(Compiled):
+        def __init__(self):
+            self.looks = [lambda inputs: inputs]
+
+        @property
+        def _direct(self):
+            return self.looks.pop() if self.looks else None
+
+    assert Planned()([1.0]) == [1.0]
+
+
+def test_calls_that_come_while_others_are_forgotten_are_at_hand():
+    last = calls.Calls()
+
+    class Loud(calls.Calls):
+        @property
+        def ready(self):
+            return ()
+
+        @ready.setter
+        def ready(self, found):
+            last.keep(SimpleNamespace(take=object()))
+
+    loud = Loud()
+    calls.forget()
+    assert not last.ready
+    calls._all.add(loud)
+    calls.forget()
+    assert len(last.ready) == 1
+    assert list(calls._all) == [last]
+    calls.forget()
+    assert not last.ready
