@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from types import SimpleNamespace
 
+from ckad.engines import routines
 from ckad.engines.native import engine
 from ckad.loops.compiled import Compiled
 from ckad.trace.moved import Place
@@ -81,3 +82,19 @@ def test_calls_that_come_while_others_are_forgotten_are_at_hand():
     assert list(calls._all) == [last]
     calls.forget()
     assert not last.ready
+
+
+def test_a_routine_is_at_one_place_for_all(monkeypatch):
+    made, body = [], routines._BODY
+
+    def slowly(function):
+        if not made:  # another thread needs it meanwhile
+            made.append(None)
+            made.append(routines.address(number))
+        return body(function)
+
+    number = next(k for k, routine in enumerate(routines.ROUTINES) if routine.compiled is None)
+    monkeypatch.setattr(routines, "_callbacks", {})
+    monkeypatch.setattr(routines, "_BODY", slowly)
+    first = routines.address(number)
+    assert made == [None, first]
