@@ -15,6 +15,7 @@ from ckad.rules import RULES
 from ckad.tape.ops import Op
 from ckad.testing import check_grads
 from ckad.transforms import call, reuse
+from ckad.transforms.repeated import recording
 
 from .ops.test_wrong_rule import wrong_jvp, wrong_vjp
 
@@ -55,7 +56,9 @@ def _doubled(x: Any) -> Any:
 @pytest.fixture
 def fresh_tapes(monkeypatch: pytest.MonkeyPatch) -> None:
     """No derived tape from before a rule was replaced, and none left behind."""
-    monkeypatch.setattr(call, "_tapes", OrderedDict())
+    tapes: OrderedDict[Any, Any] = OrderedDict()
+    monkeypatch.setattr(call, "tapes", tapes)
+    monkeypatch.setattr(recording, "tapes", tapes)
     monkeypatch.setattr(call, "_cache", OrderedDict())
     monkeypatch.setattr(reuse, "_kept", OrderedDict())
 

@@ -9,10 +9,12 @@ import pytest
 
 import ckad
 from ckad.errors import AsRunWarning
+from ckad.trace.arguments import take_apart
 from ckad.trace.memory import foreseen
 from ckad.trace.memory.context import Given, Most, TooMuch
-from ckad.trace.record import record, take_apart
-from ckad.transforms import attempts, call
+from ckad.trace.record import record
+from ckad.transforms import attempts
+from ckad.transforms.repeated import recording
 
 P = np.array([1.2, 0.7])
 
@@ -93,8 +95,8 @@ def test_for_other_numbers_it_is_not_tried_for_all_again(monkeypatch):
         tried.append(options["decides"])
         return once(*args, **options)
 
-    once = call.record
-    monkeypatch.setattr(call, "record", noted)
+    once = recording.record
+    monkeypatch.setattr(recording, "record", noted)
     ways_of(monkeypatch, for_all=100)
     with pytest.warns(AsRunWarning):
         ckad.value_and_grad(stepped)(P)
