@@ -5,10 +5,13 @@ from __future__ import annotations
 import threading
 from types import SimpleNamespace
 
+import ckad
 from ckad.engines import routines
 from ckad.engines.native import engine
 from ckad.loops.compiled import Compiled
 from ckad.trace.moved import Place
+from ckad.trace.source.control.recalled import guesses
+from ckad.transforms import reuse
 from ckad.transforms.repeated import calls
 from ckad.transforms.repeated.moves import TIMES, Moves
 
@@ -98,3 +101,29 @@ def test_a_routine_is_at_one_place_for_all(monkeypatch):
     monkeypatch.setattr(routines, "_BODY", slowly)
     first = routines.address(number)
     assert made == [None, first]
+
+
+def test_what_is_known_of_a_loop_may_be_forgotten_while_it_is_recorded(monkeypatch):
+    class Forgotten(dict):
+        """Another thread forgets what was just found."""
+
+        def __contains__(self, place):
+            return self.pop(place, self) is not self
+
+    def f(x):
+        for _ in range(5):
+            x = x + 0.5 * x
+        return x
+
+    def noted(*args):
+        begun.append(args[0])
+        remember(*args)
+        ended.append(args[0])
+
+    remember, begun, ended = guesses.remember, [], []
+    monkeypatch.setattr(guesses, "remember", noted)
+    monkeypatch.setattr(guesses, "_guesses", Forgotten())
+    for k in range(3):
+        reuse.clear()
+        assert ckad.jit(f, engine="vm")(1.0) == 1.5**5
+        assert len(begun) == len(ended) == k + 1
