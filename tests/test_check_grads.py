@@ -56,8 +56,9 @@ def _doubled(x: Any) -> Any:
 @pytest.fixture
 def fresh_tapes(monkeypatch: pytest.MonkeyPatch) -> None:
     """No derived tape from before a rule was replaced, and none left behind."""
-    monkeypatch.setattr(recording, "tapes", OrderedDict())
-    monkeypatch.setattr(call, "tapes", recording.tapes)
+    tapes: OrderedDict[Any, Any] = OrderedDict()
+    monkeypatch.setattr(call, "tapes", tapes)
+    monkeypatch.setattr(recording, "tapes", tapes)
     monkeypatch.setattr(call, "_cache", OrderedDict())
     monkeypatch.setattr(reuse, "_kept", OrderedDict())
 

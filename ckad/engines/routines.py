@@ -28,9 +28,10 @@ def address(number: int) -> int:
     routine = ROUTINES[number]
     if routine.compiled is not None:
         return routine.compiled.address()
-    if number not in _callbacks:
-        _callbacks[number] = _BODY(functools.partial(_call, routine))
-    return int(ctypes.cast(_callbacks[number], ctypes.c_void_p).value or 0)
+    callback = _callbacks.get(number)
+    if callback is None:  # of threads that make one at once, all take that of the first
+        callback = _callbacks.setdefault(number, _BODY(functools.partial(_call, routine)))
+    return int(ctypes.cast(callback, ctypes.c_void_p).value or 0)
 
 
 def part(number: int) -> int:

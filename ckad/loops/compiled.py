@@ -275,8 +275,9 @@ class Compiled:
     def __call__(
         self, inputs: Sequence[np.ndarray], on_progress: Callable[[int], None] | None = None
     ) -> list[np.ndarray]:
-        if self._direct is not None and on_progress is None:
-            return self._direct(inputs)
+        direct = self._direct  # another thread may plan again
+        if direct is not None and on_progress is None:
+            return direct(inputs)
         if self._watch is None:
             return self._execute(inputs, on_progress)
         return self._watch(lambda: self._execute(inputs, on_progress), inputs)

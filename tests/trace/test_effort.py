@@ -9,9 +9,10 @@ import pytest
 
 import ckad
 from ckad.errors import AsRunWarning
+from ckad.trace.arguments import take_apart
 from ckad.trace.memory import foreseen
 from ckad.trace.memory.context import Given, Most, TooMuch
-from ckad.trace.record import record, take_apart
+from ckad.trace.record import record
 from ckad.transforms import attempts
 from ckad.transforms.repeated import recording
 

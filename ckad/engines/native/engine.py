@@ -38,9 +38,10 @@ class Loaded:
 
     def _program_for(self, slots: Mapping[int, Slots]) -> Program:
         keeps_all = self.keeps_all and not any(s.n_slots for s in slots.values())
-        if keeps_all is not self.program.keeps_all:
-            self.program = prepare(self.tape, keeps_all)
-        return self.program
+        program = self.program  # another thread may ask for the other one meanwhile
+        if keeps_all is not program.keeps_all:
+            program = self.program = prepare(self.tape, keeps_all)
+        return program
 
     def run_bytes(self, slots: Mapping[int, Slots]) -> int:
         program = self._program_for(slots)

@@ -59,7 +59,8 @@ class Calls:
 
 def forget() -> None:
     """What is kept has changed: nothing is at hand any more."""
+    global _all
     with _lock:
-        for calls in _all:
+        before, _all = _all, WeakSet()  # a finalizer may have calls at hand meanwhile
+        for calls in before:
             calls.ready = ()
-        _all.clear()

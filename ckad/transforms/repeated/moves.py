@@ -48,10 +48,11 @@ class Moves:
         self._count(large(guard), TIMES)
 
     def _count(self, places: Sequence[Place], by: int) -> None:
-        for place in places:
-            _, times = self._times.get(place.key, (place, 0))
-            self._times[place.key] = place, times + by
-        self.places = tuple(x for x, times in self._times.values() if times >= TIMES)
+        with _lock:
+            for place in places:
+                _, times = self._times.get(place.key, (place, 0))
+                self._times[place.key] = place, times + by
+            self.places = tuple(x for x, times in self._times.values() if times >= TIMES)
 
     def refuse(self) -> None:
         """It is recorded with these numbers as they are."""

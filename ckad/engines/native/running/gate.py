@@ -14,17 +14,16 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
-from functools import cache
 
 import numpy as np
 from llvmlite import ir
 
+from ckad import locks
 from ckad.engines.native.ir.element import I32, I64, POINTER, Value, whole
 from ckad.engines.native.ir.flow import count
 from ckad.engines.native.ir.hooks import ENTRY, declared
 from ckad.engines.native.running.compiler import compile_module
 from ckad.engines.native.values.layout import WORD
-from ckad.machine.compiler import Library
 from ckad.tape.types import DType, Type
 
 Gate = Callable[..., int]
@@ -110,15 +109,26 @@ def _builtin(method: _Method, table: np.ndarray) -> Gate:
     return made
 
 
-_kept: list[Library] = []  # code is in memory as long as its library
+_definition: list[_Method | None] = []
+_lock = locks.lock()  # held while it is found, so that all threads have the same
 
 
-@cache
 def _method() -> _Method | None:
     """The builtin's definition, if it does here what it should."""
+    if not _definition:
+        with _lock:
+            if not _definition:
+                _definition.append(_tried())
+    return _definition[0]
+
+
+def _tried() -> _Method | None:
     library = compile_module(b"gate", _module)
-    _kept.append(library)
     method = _Method(b"run", library.address("gate"), FASTCALL, None)
+    # Builtins point to their definition without holding it, and to the code. Even to free one, and
+    # to look for cycles that it is in, the definition is read: neither is ever freed.
+    for kept in (library, method):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
     return method if _works(method, library.address("trial")) else None
 
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any, NamedTuple
 
+from ckad import locks
 from ckad.passes.dce import dce
 from ckad.tape.builder import Builder
 from ckad.tape.tape import Tape
@@ -28,6 +29,7 @@ INTEGER = Type(DType.I64, ())
 #: Names of numbers that matter, which are remembered: their modules, or functions, and they.
 KEPT = 1024
 _matter: OrderedDict[tuple[Any, str], None] = OrderedDict()
+_lock = locks.lock()
 
 
 class Number(NamedTuple):
@@ -54,7 +56,8 @@ _recording = _Recording()
 
 def clear() -> None:
     """Forget which numbers matter."""
-    _matter.clear()
+    with _lock:
+        _matter.clear()
 
 
 @contextmanager
@@ -125,10 +128,11 @@ def give_up() -> bool:
 
 
 def _note_matter(numbers: Sequence[Number]) -> None:
-    for number in numbers:
-        _matter[number.known_as] = None
-    while len(_matter) > KEPT:
-        _matter.popitem(last=False)
+    with _lock:
+        for number in numbers:
+            _matter[number.known_as] = None
+        while len(_matter) > KEPT:
+            _matter.popitem(last=False)
 
 
 def settled(tape: Tape) -> Tape:

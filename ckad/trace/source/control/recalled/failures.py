@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from typing import TypeGuard
 
+from ckad import locks
 from ckad.errors import CkadError
 
 #: A loop: its source and turn, behind those of the loops around it; None if it has no such path.
@@ -20,6 +21,7 @@ Path = Hashable
 KEPT, MOST = 256, 256
 
 _known: OrderedDict[Hashable, dict[Path, CkadError]] = OrderedDict()
+_lock = locks.lock()
 
 
 class _Recording(threading.local):
@@ -36,20 +38,23 @@ _recording = _Recording()
 
 def clear() -> None:
     """Forget all failures."""
-    _known.clear()
+    with _lock:
+        _known.clear()
 
 
 @contextmanager
 def recalled(about: Hashable) -> Iterator[None]:
     """Let loops fail at once that failed in the last recording ``about`` the same."""
-    before = _known.pop(about, None) or {}
+    with _lock:
+        before = _known.pop(about, None) or {}
     _recording.now, _recording.before, _recording.is_used = {}, before, False
     try:
         yield
         if about is not None and _recording.now:
-            _known[about] = dict(list(_recording.now.items())[:MOST])
-            if len(_known) > KEPT:
-                _known.popitem(last=False)
+            with _lock:
+                _known[about] = dict(list(_recording.now.items())[:MOST])
+                if len(_known) > KEPT:
+                    _known.popitem(last=False)
     finally:
         _recording.now, _recording.before = {}, {}
 

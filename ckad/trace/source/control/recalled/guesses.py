@@ -12,6 +12,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from ckad import locks
 from ckad.errors import CkadError
 from ckad.tape.control import UNGUARDED, WHILE
 from ckad.trace.memory.context import Trace, WrittenOut, current
@@ -106,6 +107,7 @@ def _sorted(found: dict[K, V], places: list[int]) -> dict[K, V]:
 _guesses: OrderedDict[Hashable, Guess | None] = OrderedDict()
 #: Errors of programs that cannot be recorded without guesses either.
 _refused: OrderedDict[str, None] = OrderedDict()
+_lock = locks.lock()  # while they change
 
 
 class _Attempt(threading.local):
@@ -120,8 +122,9 @@ _attempt = _Attempt()
 
 def clear() -> None:
     """Forget all loops."""
-    _guesses.clear()
-    _refused.clear()
+    with _lock:
+        _guesses.clear()
+        _refused.clear()
     failures.clear()
     free.clear()
 
@@ -140,9 +143,10 @@ def attempted(record: Callable[[], T], about: Hashable = None) -> T:
     try:
         return record()
     except CkadError as error:
-        _refused[str(error)] = None
-        if len(_refused) > KEPT:
-            _refused.popitem(last=False)
+        with _lock:
+            _refused[str(error)] = None
+            if len(_refused) > KEPT:
+                _refused.popitem(last=False)
         raise
     finally:
         _attempt.allowed = True
@@ -154,7 +158,7 @@ def attempted(record: Callable[[], T], about: Hashable = None) -> T:
 def remember(place: Hashable, frame: Frame, body: Body, known: Guess | None) -> None:
     """Note what a loop was found to do, if names from before it say that: what was ``known``."""
     here, node = current().known_loops, body.loop.steps.node
-    is_new = place not in _guesses or _guesses[place] is not None
+    is_new = _guesses.get(place, MISSING) is not None
     if not is_new and here.get(node, MISSING) is None:
         return
     guess = known or (_described(frame, body) if is_least(body) else None)
@@ -165,7 +169,8 @@ def remember(place: Hashable, frame: Frame, body: Body, known: Guess | None) -> 
     if guess is not None:
         _keep(place, guess)
     else:
-        _guesses.pop(place, None)
+        with _lock:
+            _guesses.pop(place, None)
 
 
 def fail(place: Hashable, error: BaseException) -> None:
@@ -175,9 +180,10 @@ def fail(place: Hashable, error: BaseException) -> None:
 
 
 def _keep(place: Hashable, guess: Guess | None) -> None:
-    _guesses[place] = guess
-    if len(_guesses) > KEPT:
-        _guesses.popitem(last=False)
+    with _lock:
+        _guesses[place] = guess
+        if len(_guesses) > KEPT:
+            _guesses.popitem(last=False)
 
 
 def holds(body: Body, order: Order) -> bool:
