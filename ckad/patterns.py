@@ -6,6 +6,7 @@ with sorted columns and without duplicates; the pattern says how the matrix is p
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import sys
 from functools import cached_property
@@ -23,6 +24,23 @@ def is_whole(x: Any) -> bool:
     calls have no others, and wait for this."""
     kind = type(x)
     return kind in _NUMBERS or (kind is np.ndarray and x.dtype.char in _ELEMENTS)
+
+
+def fields_of(kind: type) -> tuple[str, ...]:
+    """The fields of a dataclass that are parts of a structure: those that it is made of, and others
+    where no ``__post_init__`` computes them."""
+    computes = hasattr(kind, "__post_init__")
+    return tuple(x.name for x in dataclasses.fields(kind) if x.init or not computes)
+
+
+def made_of(kind: type, fields: dict[str, Any]) -> Any:
+    """An object of a dataclass with these fields."""
+    given = {x.name for x in dataclasses.fields(kind) if x.init}
+    made = kind(**{name: x for name, x in fields.items() if name in given})
+    for name, x in fields.items():
+        if name not in given and (x is not None or hasattr(made, name)):
+            object.__setattr__(made, name, x)
+    return made
 
 
 def is_sparse(x: Any) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 import optree
 
 from ckad.errors import UnrecordableError
-from ckad.patterns import Pattern, is_sparse, is_whole, taken_apart
+from ckad.patterns import Pattern, fields_of, is_sparse, is_whole, made_of, taken_apart
 
 _NAMESPACE = "ckad"
 _ONE_LEVEL: dict[str, Any] = {"none_is_leaf": True, "namespace": _NAMESPACE}
@@ -385,13 +385,13 @@ def register(cls: type, children: Callable[[Any], Any], rebuild: Callable[[Any, 
 
 
 def _register(cls: type) -> None:
-    names = tuple(f.name for f in dataclasses.fields(cls) if f.init)
+    names = fields_of(cls)
 
     def children(x: Any) -> tuple[tuple[Any, ...], None, tuple[str, ...]]:
-        return tuple(getattr(x, name) for name in names), None, names
+        return tuple(getattr(x, name, None) for name in names), None, names
 
     def rebuild(_: Any, values: Any) -> Any:
-        return cls(**dict(zip(names, values, strict=True)))
+        return made_of(cls, dict(zip(names, values, strict=True)))
 
     with _lock:
         if cls not in _known:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ckad import locks, trees
+from ckad.patterns import fields_of
 from ckad.tape.tape import Tape
 from ckad.trace.arguments import Arguments
 from ckad.trace.memory.context import ALL, Most
@@ -235,8 +236,7 @@ def _of_fields(x: Any, arrays: list[np.ndarray]) -> tuple[object, ...]:
     """The same for the fields of a dataclass; what its methods do with them is not known."""
     if hasattr(x, "__post_init__"):
         raise Alone(f"an argument is, or holds, a {type(x).__qualname__}, with a __post_init__")
-    fields = [field.name for field in dataclasses.fields(x) if field.init]
-    return tuple([_kind(getattr(x, name), arrays) for name in fields])
+    return tuple([_kind(getattr(x, name, None), arrays) for name in fields_of(type(x))])
 
 
 def _constant(x: Any) -> object:

@@ -4,7 +4,7 @@ import pickle
 import signal
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -167,6 +167,23 @@ def test_objects_among_the_options_are_told_apart():
     gradient = ckad.grad(lambda x, box: np.sum(box.a * x), engine="vm")
     for box in 5 * [first] + 5 * [second] + [first, Box(2.0, None)]:
         assert gradient(x, box=box).tolist() == 2 * [box.a]
+
+
+@dataclass
+class Stepper:
+    rate: float
+    step: float = field(init=False, default=1.0)
+
+
+def test_fields_that_are_set_later_are_arguments():
+    gradient = ckad.value_and_grad(lambda x, s: np.sum(x) * s.rate * s.step, (0, 1), engine="vm")
+    for k in range(8):
+        stepper = Stepper(2.0)
+        stepper.step = 1.0 + k
+        value, (by_x, by_stepper) = gradient(x, stepper)
+        assert value == np.sum(x) * 2.0 * (1.0 + k)
+        assert by_x.tolist() == 2 * [2.0 * (1.0 + k)]
+        assert by_stepper.step == np.sum(x) * 2.0
 
 
 def test_what_options_hold_is_read_anew():

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ckad import trees
+from ckad.patterns import fields_of
 from ckad.transforms import reuse
 
 #: From arguments and options to the numbers in them; None if they have another form.
@@ -101,10 +102,11 @@ class _Code:
         return [leaf for k in order for leaf in found[k]]
 
     def _dataclass(self, x: Any, name: str, is_kind: str) -> list[str]:
-        fields = [field.name for field in dataclasses.fields(x) if field.init]
+        fields = fields_of(type(x))
         self.unless(is_kind, f"not hasattr({name}, '__post_init__')")
-        names = self.parts(len(fields), f"[{', '.join(f'{name}.{field}' for field in fields)}]")
-        return self._all([getattr(x, field) for field in fields], names)
+        parts = [f"getattr({name}, {field!r}, None)" for field in fields]
+        names = self.parts(len(fields), f"[{', '.join(parts)}]")
+        return self._all([getattr(x, field, None) for field in fields], names)
 
     def same(self, options: Mapping[str, Any]) -> None:
         """Options are what they were, in this order: a recording takes their values as they are."""
