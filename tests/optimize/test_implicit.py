@@ -91,7 +91,8 @@ def test_memory_does_not_depend_on_the_iterations() -> None:
     gradient = ckad.value_and_grad(size, engine="native")
 
     def peak(rate: float) -> int:
-        gradient(rate)
+        for _ in range(6):  # until calls of this form are at hand
+            gradient(rate)
         arena.clear()
         tracemalloc.start()
         try:
@@ -104,7 +105,7 @@ def test_memory_does_not_depend_on_the_iterations() -> None:
         return used
 
     few, many = peak(0.1), peak(0.999)  # 8 iterations, and 11,000: 88 MB, were they kept
-    assert max(few, many) < 2e6
+    assert many < 1.1 * few < 2e6
 
 
 def test_implicit_steps_in_a_loop_are_run_again_to_the_same_bits() -> None:

@@ -9,6 +9,7 @@ import ckad
 from ckad.engines.native.nests.boxes import fused
 from ckad.engines.native.nests.fusion import Nest
 from ckad.passes.fold import fold
+from ckad.passes.loops import trial
 from ckad.rules.evaluate import evaluate
 from ckad.tape.builder import Builder
 from ckad.tape.extents import Masks
@@ -69,6 +70,15 @@ def test_second_order(function):
     np.testing.assert_allclose(products[0], by_gradients, rtol=1e-11, atol=1e-12)
 
 
+@pytest.fixture
+def loops_stay(monkeypatch):
+    """Those that eliminate or substitute are no calls of routines."""
+    ckad.clear_caches()
+    monkeypatch.setattr(trial, "LEAST", 1 << 30)
+    yield
+    ckad.clear_caches()
+
+
 @pytest.mark.parametrize(
     ("function", "args"),
     [
@@ -78,6 +88,7 @@ def test_second_order(function):
     ],
     ids=lambda x: getattr(x, "__name__", ""),
 )
+@pytest.mark.usefixtures("loops_stay")
 def test_no_pass_over_the_whole_axis_is_left_in_a_loop(function, args):
     floats = tuple(k for k, x in enumerate(args) if x.dtype.kind == "f")
     tape = ckad.value_and_grad(function, floats).compiled(*args).tape
@@ -88,6 +99,7 @@ def test_no_pass_over_the_whole_axis_is_left_in_a_loop(function, args):
     assert all(nest.spans for nest in nests)
 
 
+@pytest.mark.usefixtures("loops_stay")
 def test_an_element_that_is_written_twice_and_read_between_copies_no_array():
     (a,) = arguments(factors_by_elements, 72)
     for transform, outside in ((ckad.jit, 1), (ckad.value_and_grad, 2)):
@@ -104,6 +116,7 @@ def eliminated(a):
     return np.sum(a * a)
 
 
+@pytest.mark.usefixtures("loops_stay")
 def test_the_cotangent_of_a_part_that_a_step_adds_to_is_left_where_it_is():
     a = np.random.default_rng(3).normal(size=(40, 40)) + 20 * np.eye(40)
     tape = ckad.grad(eliminated).compiled(a).tape

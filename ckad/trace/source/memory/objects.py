@@ -71,7 +71,7 @@ _OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__")
 
 def attribute(owner: Any, name: str) -> Any:
     """``owner.name``."""
-    if (given := _as_argument(owner, name)) is not None:
+    if current().moved and (given := _as_argument(owner, name)) is not None:
         return given
     computed = classes.attribute(owner, name)
     if computed is MISSING:
@@ -105,7 +105,7 @@ def read(owner: Any, name: str) -> Any:
             f"the program looks at {owner.__name__}.{name}, and {owner.__name__} is a function "
             "that is run from its source. Define it outside of the transformed function."
         )
-    if (given := _as_argument(owner, name)) is not None:
+    if current().moved and (given := _as_argument(owner, name)) is not None:
         return given
     if watched := watch():
         look_up(watched, owner, name)
