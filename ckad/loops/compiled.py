@@ -272,9 +272,13 @@ class Compiled:
             origin = "machine code found on disk"
         return f"engine {self.engine}, {origin}\n{step}\n{self.plan}"
 
-    def __call__(
+    def __call__(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        return self.run(self.tape.fitted(inputs))
+
+    def run(
         self, inputs: Sequence[np.ndarray], on_progress: Callable[[int], None] | None = None
     ) -> list[np.ndarray]:
+        """Outputs of arrays that are of the inputs' types."""
         direct = self._direct  # another thread may plan again
         if direct is not None and on_progress is None:
             return direct(inputs)

@@ -169,7 +169,7 @@ def try_out(tape: Tape, options: Options, inputs: Sequence[np.ndarray]) -> None:
             raise TimeoutError
 
     with suppress(BudgetError, ScheduleError, TimeoutError):
-        _compile(tape, Options(options.memory, options.schedule, "vm"))(inputs, tell)
+        _compile(tape, Options(options.memory, options.schedule, "vm")).run(inputs, tell)
 
 
 def _constant(tape: Tape, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

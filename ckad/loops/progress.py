@@ -88,16 +88,16 @@ Shown = bool | Callable[[int, int], object] | Front
 def run(program: Compiled, inputs: Sequence[np.ndarray], shown: Shown) -> list[np.ndarray]:
     """Run a program, and show how far it is if that was asked for."""
     if not shown:
-        return program(inputs)
+        return program.run(inputs)
     if isinstance(shown, Front):
         with _watched(program, shown.show) as tell:
-            return program(inputs, tell)
+            return program.run(inputs, tell)
     if callable(shown):
         told = shown
         with _watched(program, lambda now: told(now.done, now.total)) as tell:
-            return program(inputs, tell)
+            return program.run(inputs, tell)
     with _bar(program) as show, _watched(program, show) as tell:
-        return program(inputs, tell)
+        return program.run(inputs, tell)
 
 
 @contextmanager

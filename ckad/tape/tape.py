@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ckad.errors import TapeError
 from ckad.place import Source
 from ckad.tape.ops import BY_CODE
 from ckad.tape.row import Row
@@ -107,6 +108,14 @@ class Tape:
     @cached_property
     def input_dtypes(self) -> tuple[np.dtype, ...]:
         return tuple(t.numpy for t in self.input_types)
+
+    def fitted(self, arrays: Sequence[Any]) -> list[np.ndarray]:
+        """Arrays as inputs, which have these shapes, in the inputs' dtypes."""
+        fitted = [np.asarray(x, dtype) for x, dtype in zip(arrays, self.input_dtypes, strict=False)]
+        found, wanted = [np.shape(x) for x in arrays], [t.shape for t in self.input_types]
+        if found != wanted:
+            raise TapeError.here(f"the program takes arrays of shapes {wanted}, and gets {found}.")
+        return fitted
 
     @cached_property
     def output_types(self) -> tuple[Type, ...]:

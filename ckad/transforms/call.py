@@ -118,7 +118,7 @@ class Call:
         assert course is not None
         tape = course.test
         inputs = _as_inputs(tape, self.arguments.arrays)
-        return bool(compiled(tape, _ROUNDED)(inputs)[0])
+        return bool(compiled(tape, _ROUNDED).run(inputs)[0])
 
     def check_for_all(self) -> None:
         """Refuse what was recorded for the numbers of this call alone."""

@@ -279,7 +279,7 @@ def test_after_an_interrupt(name: str, share: float, monkeypatch: pytest.MonkeyP
     for fuel in ("FIRST_FUEL", "MOST_FUEL"):
         monkeypatch.setattr(native.running.machine, fuel, 300)
     with pytest.raises(KeyboardInterrupt):
-        compiled_program(call.arguments.arrays, interrupt)
+        compiled_program.run(call.arguments.arrays, interrupt)
     assert stop_at <= reached[-1] <= compiled_program.total_steps
     assert share > 0.5 or reached[-1] < compiled_program.total_steps
     assert same(gradient(*arguments), expected)

@@ -257,7 +257,7 @@ def interrupt(done):
     if done > 0.9 * program.total_steps:
         raise KeyboardInterrupt
 try:
-    program(call.arguments.arrays, interrupt)
+    program.run(call.arguments.arrays, interrupt)
 except KeyboardInterrupt:
     pass
 del call, tape

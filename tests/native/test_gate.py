@@ -8,7 +8,9 @@ import threading
 import time
 
 import numpy as np
+import pytest
 
+import ckad
 from ckad.engines.native.running import gate
 
 
@@ -59,3 +61,13 @@ def test_a_definition_outlives_what_knows_it():
     junk = [ctypes.create_string_buffer(b"\xff" * 32, 32) for _ in range(1000)]
     assert run(1) == gate.OTHER
     assert junk
+
+
+@pytest.mark.parametrize("dtype", [np.float32, ">f8", np.int64, np.longdouble])
+def test_a_program_takes_arrays_of_other_dtypes_and_no_other_shapes(dtype):
+    x = np.arange(4.0)
+    program = ckad.jit(lambda x: 2.0 * x, engine="native").compiled(x)
+    for _ in range(6):
+        np.testing.assert_array_equal(program([x.astype(dtype)])[0], 2.0 * x)
+    with pytest.raises(ckad.errors.TapeError, match=r"\(4,\).*\(3,\)"):
+        program([x[:3]])

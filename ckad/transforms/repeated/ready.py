@@ -57,7 +57,7 @@ class Ready:
             return OTHER
         if self.apart is not None and not self.apart(inputs):
             return OTHER
-        return self.show(self.program(inputs))
+        return self.show(self.program.run(inputs))
 
 
 class Given(NamedTuple):
