@@ -272,8 +272,10 @@ class Compiled:
             origin = "machine code found on disk"
         return f"engine {self.engine}, {origin}\n{step}\n{self.plan}"
 
-    def __call__(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        return self.run(self.tape.fitted(inputs))
+    def __call__(
+        self, inputs: Sequence[np.ndarray], on_progress: Callable[[int], None] | None = None
+    ) -> list[np.ndarray]:
+        return self.run(self.tape.fitted(inputs), on_progress)
 
     def run(
         self, inputs: Sequence[np.ndarray], on_progress: Callable[[int], None] | None = None
