@@ -61,7 +61,7 @@ def test_a_run_begins_as_it_was_when_another_thread_plans_anew():
         def _direct(self):
             return self.looks.pop() if self.looks else None
 
-    assert Planned()([1.0]) == [1.0]
+    assert Planned().run([1.0]) == [1.0]
 
 
 def test_calls_that_come_while_others_are_forgotten_are_at_hand():
