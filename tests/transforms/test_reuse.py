@@ -1126,7 +1126,7 @@ def test_a_call_of_a_small_gradient_makes_few_calls(engine):
     gradient = ckad.value_and_grad(walk, (0, 1), engine=engine)
     first = gradient(0.3, 0.7)
     assert gradient(0.3, 0.7) == first
-    assert calls_made(lambda: gradient(0.3, 0.7)) <= 140  # it is looked up
+    assert calls_made(lambda: gradient(0.3, 0.7)) <= 150  # it is looked up
     for _ in range(3):
         gradient(0.3, 0.7)
     assert calls_made(lambda: gradient(0.3, 0.7)) <= 50

@@ -45,6 +45,8 @@ FEW = 16
 MOST_IDLE = 4
 #: Times that a workspace gets a gate, of which each knows where the memory of its runs lies.
 OPENS = 8
+#: Runs before that: the first gate of a process takes as long as hundreds of runs gain by it.
+RUNS = 4
 _ENTRY = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _PLAIN = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 #: The cells that every run sets, as plain numbers, which index faster than members of an enum.
@@ -116,7 +118,7 @@ class Workspace:
             self.state[Cell.ARENA] = self.memory.ctypes.data
         # nothing is to be done for a run beside putting numbers and addresses into cells
         is_plain = all(feed.is_same for feed in runner.feeds.values()) and not facts.calls_blas
-        self.opens = OPENS + 1 if is_plain and self.nbytes <= arena.MOST else 0
+        self.opens = OPENS + RUNS if is_plain and self.nbytes <= arena.MOST else 0
         self.placed: Callable[[], np.ndarray | None] = lambda: None  # memory of the last run
         self.gate: Gate | None = None
         self.on_progress: Callable[[int], None] | None = None
@@ -217,7 +219,7 @@ class Workspace:
     def _open(self) -> None:
         """Let later runs go through a gate."""
         self.opens -= 1
-        if self.opens == OPENS:  # after the first run, of many programs the only one
+        if self.opens >= OPENS:
             return
         fixed = {_LOOP: -1, _STEPS: 0, _FUEL: FIRST_FUEL, _N_THREADS: 1, _HOOK: id(self.hook)}
         begun = [(control.ctypes.data, values) for control, values in self.begun.values()]
