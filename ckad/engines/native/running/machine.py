@@ -46,7 +46,7 @@ MOST_IDLE = 4
 #: Times that a workspace gets a gate, of which each knows where the memory of its runs lies.
 OPENS = 8
 #: Runs before that: the first gate of a process takes as long as hundreds of runs gain by it.
-RUNS = 4
+RUNS = 12
 _ENTRY = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _PLAIN = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 #: The cells that every run sets, as plain numbers, which index faster than members of an enum.
