@@ -91,7 +91,7 @@ def test_memory_does_not_depend_on_the_iterations() -> None:
     gradient = ckad.value_and_grad(size, engine="native")
 
     def peak(rate: float) -> int:
-        for _ in range(6):  # until calls of this form are at hand
+        for _ in range(15):  # until calls of this form are at hand
             gradient(rate)
         arena.clear()
         tracemalloc.start()

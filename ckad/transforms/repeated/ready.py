@@ -29,7 +29,7 @@ from ckad.transforms.reuse import Recorded
 from ckad.trees import Treedef
 
 #: Calls that are looked up before code is made for their form.
-USES = 3
+USES = 10
 
 
 class Ready:
