@@ -20,8 +20,7 @@ from ckad.trace.values.tracer import Tracer
 
 #: Comparisons for which there is code.
 MOST = 500
-
-
+#: What may be an argument as it is.
 _DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
 _NUMBERS = (float, np.float64, np.float32)
 
