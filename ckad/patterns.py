@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import sys
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -26,19 +27,29 @@ def is_whole(x: Any) -> bool:
     return kind in _NUMBERS or (kind is np.ndarray and x.dtype.char in _ELEMENTS)
 
 
-def fields_of(kind: type) -> tuple[str, ...]:
-    """The fields of a dataclass that are parts of a structure: those that it is made of, and others
-    where no ``__post_init__`` computes them."""
-    computes = hasattr(kind, "__post_init__")
-    return tuple(x.name for x in dataclasses.fields(kind) if x.init or not computes)
+#: Of a class: that it is no builtin one.
+_MADE_BY_PYTHON = 1 << 9
 
 
-def made_of(kind: type, fields: dict[str, Any]) -> Any:
-    """An object of a dataclass with these fields."""
-    given = {x.name for x in dataclasses.fields(kind) if x.init}
-    made = kind(**{name: x for name, x in fields.items() if name in given})
-    for name, x in fields.items():
-        if name not in given and (x is not None or hasattr(made, name)):
+def attributes_of(x: Any) -> tuple[str, ...]:
+    """What an object of a dataclass is made up of: its fields, and what else it was given. What a
+    ``cached_property`` has kept follows from these."""
+    kind = type(x)
+    fields = tuple(field.name for field in dataclasses.fields(kind))
+    held: dict[str, Any] = getattr(x, "__dict__", {})
+    others = held.keys() - set(fields)
+    kept = {name for name in others if isinstance(getattr(kind, name, None), cached_property)}
+    return (*fields, *(name for name in held if name in others and name not in kept))
+
+
+def made_of(kind: type, attributes: Mapping[str, Any]) -> Any:
+    """An object of a dataclass with these attributes. Its ``__init__`` and ``__post_init__`` are
+    not run: they may compute others, or refuse what is no argument but a derivative."""
+    base: Any = next(x for x in kind.__mro__ if not x.__flags__ & _MADE_BY_PYTHON)
+    made = base.__new__(kind)
+    unset = {x.name for x in dataclasses.fields(kind) if not (x.init or hasattr(kind, x.name))}
+    for name, x in attributes.items():
+        if x is not None or name not in unset:
             object.__setattr__(made, name, x)
     return made
 

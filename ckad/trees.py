@@ -16,7 +16,7 @@ import numpy as np
 import optree
 
 from ckad.errors import UnrecordableError
-from ckad.patterns import Pattern, fields_of, is_sparse, is_whole, made_of, taken_apart
+from ckad.patterns import Pattern, attributes_of, is_sparse, is_whole, made_of, taken_apart
 
 _NAMESPACE = "ckad"
 _ONE_LEVEL: dict[str, Any] = {"none_is_leaf": True, "namespace": _NAMESPACE}
@@ -367,8 +367,10 @@ def describe(treedef: Treedef) -> str:
     return text.replace("CustomTreeNode(", "(") if "CustomTreeNode" in text else text
 
 
-def map_leaves(function: Callable[..., Any], tree: Any) -> Any:
-    leaves, treedef = flatten(tree)
+def map_leaves(
+    function: Callable[..., Any], tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> Any:
+    leaves, treedef = flatten(tree, is_leaf)
     return unflatten(treedef, [function(x) for x in leaves])
 
 
@@ -385,12 +387,11 @@ def register(cls: type, children: Callable[[Any], Any], rebuild: Callable[[Any, 
 
 
 def _register(cls: type) -> None:
-    names = fields_of(cls)
+    def children(x: Any) -> tuple[tuple[Any, ...], tuple[str, ...], tuple[str, ...]]:
+        names = attributes_of(x)
+        return tuple([getattr(x, name, None) for name in names]), names, names
 
-    def children(x: Any) -> tuple[tuple[Any, ...], None, tuple[str, ...]]:
-        return tuple(getattr(x, name, None) for name in names), None, names
-
-    def rebuild(_: Any, values: Any) -> Any:
+    def rebuild(names: Any, values: Any) -> Any:
         return made_of(cls, dict(zip(names, values, strict=True)))
 
     with _lock:

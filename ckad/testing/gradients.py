@@ -10,6 +10,7 @@ import numpy as np
 from ckad import trees
 from ckad.errors import ConcreteValueError, DifferentiationError, GradientCheckError
 from ckad.testing.differences import Leaves, is_float, largest, norm, ridders
+from ckad.trace.given import given, whole
 from ckad.trace.source import follow
 from ckad.transforms import grad, jit, jvp, vjp
 from ckad.transforms.layout import conjugated
@@ -116,7 +117,7 @@ class _Check:
     ) -> None:
         self.fun, self.options, self.rng = fun, options, rng
         self.forward_options = {k: o for k, o in options.items() if k not in REVERSE_ONLY}
-        leaves, self.tree = trees.flatten(args)
+        leaves, self.tree = trees.flatten(given(args))
         self.x = [float_leaf(leaf, k) for k, leaf in enumerate(leaves)]
         self.v = self._direction()
         self.plain = plain(fun, self.tree_of(self.x))
@@ -143,9 +144,8 @@ class _Check:
 
     def tree_of(self, leaves: Leaves) -> Any:
         """Arguments with these leaves, in fresh arrays that ``fun`` may write into."""
-        return trees.unflatten(
-            self.tree, [x.copy()[()] if not x.ndim else x.copy() for x in leaves]
-        )
+        fresh = [x.copy()[()] if not x.ndim else x.copy() for x in leaves]
+        return whole(trees.unflatten(self.tree, fresh))
 
     def at(self, h: float) -> Leaves:
         """The results of ``fun``, run by NumPy, at x + h v."""

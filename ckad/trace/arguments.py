@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckad import trees
+from ckad.trace.given import given, has_made, holds_computed, whole
 from ckad.trace.moved import Place
 from ckad.trace.values.tracer import Tracer, concrete
 
@@ -30,7 +31,7 @@ class Arguments(NamedTuple):
 
     def like(self, args: Sequence[Any]) -> Arguments:
         """``args`` taken apart, which have the structure of these and leaves of the same kinds."""
-        leaves = [*args] if self.flat else trees.flatten(tuple(args))[0]
+        leaves = [*args] if self.flat else trees.flatten(given(tuple(args)))[0]
         return Arguments._make((leaves, *self[1:]))
 
     def rebuild(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
@@ -38,7 +39,11 @@ class Arguments(NamedTuple):
         for k, array in zip(self.traced, arrays, strict=True):
             leaves[k] = array
         args: tuple[Any, ...] = trees.unflatten(self.treedef, leaves)
-        return args
+        return whole(args) if self.has_made else args
+
+    @property
+    def has_made(self) -> bool:
+        return any(map(has_made, self.own_trees))
 
     def pinned(self) -> Arguments:
         """The same with plain arrays of integers and bools as they are, not traced."""
@@ -67,13 +72,17 @@ def take_apart(args: Sequence[Any]) -> Arguments:
     """Split arguments into leaves: arrays and floats are traced; ints, strings, functions not."""
     leaves: list[Any] = []
     spans: list[range] = []
-    own_trees = []
+    own_trees, known = [], []
     for arg in args:
         own, tree = trees.flatten(arg)
+        if holds_computed(tree):
+            arg = given(arg)
+            own, tree = trees.flatten(arg)
         own_trees.append(tree)
         spans.append(range(len(leaves), len(leaves) + len(own)))
         leaves.extend(own)
-    _, treedef = trees.flatten(tuple(args))
+        known.append(arg)
+    _, treedef = trees.flatten(tuple(known))
     traced = [k for k, x in enumerate(leaves) if is_traced(x)]
     for k in traced:
         if not isinstance(leaves[k], Tracer):

@@ -15,13 +15,14 @@ from ckad.loops.driver import Options
 from ckad.loops.progress import Shown
 from ckad.passes import pipeline
 from ckad.tape.tape import Tape
+from ckad.trace.given import given
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
 from ckad.transforms import attempts
 from ckad.transforms.attempts import met_by_handlers
 from ckad.transforms.call import Call, compiled
 from ckad.transforms.gradients import Gradient
-from ckad.transforms.layout import Layout
+from ckad.transforms.layout import Layout, check_given
 from ckad.transforms.repeated import ready
 from ckad.transforms.repeated.calls import OTHER, Calls
 from ckad.transforms.returns import returning, write_back
@@ -138,7 +139,10 @@ def moving_inputs(call: Call) -> list[int]:
 
 def match_tangents(call: Call, tangents: tuple[Any, ...], wrt: list[int]) -> list[Any]:
     """The tangents of the inputs ``wrt``; DifferentiationError if they do not match the primals."""
-    leaves, tree = trees.flatten(tangents)
+    for k, span in enumerate(call.arguments.spans):
+        if any(call.arguments.traced[j] in span for j in wrt):
+            check_given(call, k)
+    leaves, tree = trees.flatten(given(tangents, compare=False))
     if trees.of_numbers(tree) != trees.of_numbers(call.arguments.treedef):
         raise DifferentiationError.here(
             f"the tangents have the structure {trees.describe(tree)}; pass a tuple like the "

@@ -9,6 +9,7 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import DifferentiationError
+from ckad.trace.given import alone, holds_computed
 from ckad.trace.values.tracer import Tracer
 from ckad.transforms.call import Call
 from ckad.transforms.reuse import finished
@@ -29,7 +30,7 @@ class Layout(NamedTuple):
         left = left if self.flat else conjugated(left, self.imaginary)
         out = left if self.flat else []
         for own in () if self.flat else self.own_trees:
-            out.append(trees.unflatten(own, left[: own.num_leaves]))
+            out.append(alone(trees.unflatten(own, left[: own.num_leaves])))
             left = left[own.num_leaves :]
         return out[0] if self.single else tuple(out)
 
@@ -56,6 +57,7 @@ def _is_scalar(x: Any) -> bool:
 
 def _differentiable(call: Call, argument: int) -> list[int]:
     """The tape inputs of one argument; an error if a leaf of it is not a float."""
+    check_given(call, argument)
     inputs = call.arguments.inputs_of(argument)
     types = call.tape.input_types
     for k, leaf in zip(inputs, call.arguments.spans[argument], strict=True):
@@ -72,6 +74,17 @@ def _differentiable(call: Call, argument: int) -> list[int]:
             "differentiate by. Pass an array, or leave the argument out of argnums."
         )
     return inputs
+
+
+def check_given(call: Call, argument: int) -> None:
+    """Refuse an object whose class would have computed other attributes."""
+    if kind := holds_computed(call.arguments.own_trees[argument]):
+        raise DifferentiationError.here(
+            f"argument {argument} of {call.name} is, or holds, a {kind} that is not what its "
+            "__post_init__ makes of its fields, so that what follows from them is not known. Pass "
+            "these fields, and make the object in the function; or leave the argument out of "
+            "argnums."
+        )
 
 
 def _remedy(found: Any) -> str:

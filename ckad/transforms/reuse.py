@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from ckad import locks, trees
-from ckad.patterns import fields_of
+from ckad.patterns import attributes_of
 from ckad.tape.tape import Tape
 from ckad.trace.arguments import Arguments
+from ckad.trace.given import computes
 from ckad.trace.memory.context import ALL, Most
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.overlap import sharing
@@ -228,15 +229,11 @@ def _kind(x: Any, arrays: list[np.ndarray]) -> object:
     if isinstance(x, tuple) and hasattr(kind, "_fields"):
         return kind, tuple([_kind(item, arrays) for item in x])
     if dataclasses.is_dataclass(kind):
-        return kind, _of_fields(x, arrays)
+        if computes(x):
+            raise Alone(f"an argument is, or holds, a {kind.__qualname__}, with a __post_init__")
+        names = attributes_of(x)
+        return kind, names, tuple([_kind(getattr(x, name, None), arrays) for name in names])
     return _constant(x)
-
-
-def _of_fields(x: Any, arrays: list[np.ndarray]) -> tuple[object, ...]:
-    """The same for the fields of a dataclass; what its methods do with them is not known."""
-    if hasattr(x, "__post_init__"):
-        raise Alone(f"an argument is, or holds, a {type(x).__qualname__}, with a __post_init__")
-    return tuple([_kind(getattr(x, name, None), arrays) for name in fields_of(type(x))])
 
 
 def _constant(x: Any) -> object:

@@ -1446,7 +1446,7 @@ class Prepared:
     k: float
 
     def __post_init__(self) -> None:
-        pass
+        self.half = self.k / 2
 
 
 def test_a_reloaded_class_is_noticed(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ckad import trees
-from ckad.patterns import fields_of
+from ckad.patterns import attributes_of
 from ckad.transforms import reuse
 
 #: From arguments and options to the numbers in them; None if they have another form.
@@ -102,11 +102,16 @@ class _Code:
         return [leaf for k in order for leaf in found[k]]
 
     def _dataclass(self, x: Any, name: str, is_kind: str) -> list[str]:
-        fields = fields_of(type(x))
-        self.unless(is_kind, f"not hasattr({name}, '__post_init__')")
-        parts = [f"getattr({name}, {field!r}, None)" for field in fields]
-        names = self.parts(len(fields), f"[{', '.join(parts)}]")
-        return self._all([getattr(x, field, None) for field in fields], names)
+        names = attributes_of(x)
+        fields = [field.name for field in dataclasses.fields(x)]
+        self.unless(is_kind)
+        if [*names] != fields or (len(fields) != len(getattr(x, "__dict__", fields))):
+            self.unless(f"{self.value(attributes_of)}({name}) == {names!r}")
+        elif hasattr(x, "__dict__"):  # which nobody has given others
+            self.unless(f"len({name}.__dict__) == {len(fields)}")
+        parts = [f"getattr({name}, {each!r}, None)" for each in names]
+        found = self.parts(len(names), f"[{', '.join(parts)}]")
+        return self._all([getattr(x, each, None) for each in names], found)
 
     def same(self, options: Mapping[str, Any]) -> None:
         """Options are what they were, in this order: a recording takes their values as they are."""

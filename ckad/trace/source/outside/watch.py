@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from ckad.patterns import fields_of, is_sparse, is_superlu
+from ckad.patterns import attributes_of, is_sparse, is_superlu
 from ckad.trace.dispatch import Traced
 from ckad.trace.source.libraries import is_library, is_of_library
 from ckad.trace.source.outside.guard import ABSENT, IMMUTABLE, Guard, content, contents, items_of
@@ -360,8 +360,7 @@ class Watch:
         if kind is dict:
             parts: Any = value.values()
         elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-            self.on_class(kind, "__init__")
-            parts = [getattr(value, name, None) for name in fields_of(kind)]
+            parts = [getattr(value, name, None) for name in attributes_of(value)]
         elif isinstance(value, (tuple, list)):
             parts = value
         else:
