@@ -60,3 +60,55 @@ def at_each_step_alone(p):
 
 def test_calls_that_cannot_be_recorded_once_may_be_given_none():
     assert ckad.jit(at_each_step_alone)(0.9) == at_each_step_alone(0.9)
+
+
+RATE = 2.0
+
+
+@functools.cache
+def table(n):
+    return np.arange(n) * RATE
+
+
+@functools.lru_cache
+def total(n):
+    return table(n).sum() + 1.0
+
+
+def by_a_table(x):
+    return x * total(3) + np.sum(x * table(4))
+
+
+def by_a_new_table(x):
+    table.cache_clear()
+    return np.sum(x * table(4))
+
+
+@pytest.mark.parametrize("program", [by_a_table, by_a_new_table])
+def test_what_is_kept_stays_until_it_is_forgotten(program, monkeypatch):
+    gradient = ckad.value_and_grad(program, engine="vm")
+    for k in range(16):
+        monkeypatch.setitem(globals(), "RATE", 1.0 + k)
+        if k % 5 == 3:
+            table(4)[1] += 0.5
+        if k % 5 == 4:
+            table.cache_clear()
+        if k % 7 == 6:
+            total.cache_clear()
+        assert gradient(2.0)[0] == program(2.0)
+    total.cache_clear()
+    table.cache_clear()
+
+
+def test_what_reads_traced_numbers_is_not_kept_by_python(monkeypatch):
+    @functools.cache
+    def scaled(n):
+        return n * RATE
+
+    def program(x):
+        global RATE
+        RATE = 2.0 * x
+        return scaled(3)
+
+    assert ckad.value_and_grad(program, engine="vm")(2.0) == (12.0, 6.0)
+    assert scaled.cache_info().currsize == 0

@@ -51,13 +51,13 @@ from ckad.trace.source.names.absence import as_told, blamed, given, given_deep
 from ckad.trace.source.names.closures import Closure, call_from_source
 from ckad.trace.source.names.frame import MISSING, ledger, made
 from ckad.trace.source.names.generated import Filtered
-from ckad.trace.source.names.kept import KEPT, forget, kept
+from ckad.trace.source.names.kept import forget, kept
 from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.outside.calling import calls
 from ckad.trace.source.outside.clock import CLOCKS, Moment
 from ckad.trace.source.outside.judge import adopted, given_back, hand_over
 from ckad.trace.source.outside.kinds import CONTAINERS, SEQUENCES, attributes, users
-from ckad.trace.source.outside.python import run_by_python
+from ckad.trace.source.outside.python import KEPT, run_by_python
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.text import as_builtin, check_read, shown
 from ckad.trace.source.values import (

@@ -1,29 +1,25 @@
 """Functions under ``functools.lru_cache``: what they have given once they give again.
 
-They are run from their source, and the recording keeps what they give: a function that computes
-from what changes meanwhile, or an array of which a part is written, is in Python the first one.
+Python itself calls those that compute from constants: what they gave before, or will give when they
+are called the next time, is the program's. The others are run from their source, and the recording
+keeps what they give: a function that computes from what changes meanwhile, or an array of which a
+part is written, is in Python the first one.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from ckad import trees
 from ckad.errors import UnrecordableError
 from ckad.trace.source.names.frame import ledger, region
-from ckad.trace.source.outside.python import equated
+from ckad.trace.source.outside.guard import IMMUTABLE, is_same
+from ckad.trace.source.outside.python import equated, is_constant
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.values.tracer import Tracer, known
 
-
-@functools.lru_cache
-def _sample() -> None: ...
-
-
-#: The class of what ``functools.lru_cache`` and ``functools.cache`` make.
-KEPT = type(_sample)
 #: Arguments that may be or hold numbers; the others are told by their identity.
 _NUMBERS = (Tracer, tuple)
 
@@ -32,6 +28,8 @@ def kept(
     cached: Any, args: Sequence[Any], options: dict[str, Any], call: Callable[..., Any]
 ) -> Any:
     """``cached(*args, **options)``."""
+    if _is_constant((*args, *options.values())) and is_constant(cached.__wrapped__):
+        return _by_python(cached, args, options)
     leaves = trees.flatten(tuple(x for x in (*args, *options.values()) if type(x) in _NUMBERS))[0]
     if any(isinstance(x, Tracer) and x.scalar for x in leaves):
         return _guarded(call(cached.__wrapped__, args, options))
@@ -50,8 +48,25 @@ def kept(
     return _guarded(result)
 
 
+def _is_constant(x: Any) -> bool:
+    return all(map(_is_constant, x)) if type(x) is tuple else type(x) in IMMUTABLE
+
+
+def _by_python(cached: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """What Python keeps, or computes now; a recording holds while it keeps that."""
+    result = cached(*args, **options)
+    if watched := watch():
+        watched.enter(result)
+        again = partial(cached, *args, **options)
+        watched.guard.answers.append((lambda: is_same(again(), result), True))
+    return result
+
+
 def forget(cached: Any) -> None:
     """``cached.cache_clear()``."""
+    cached.cache_clear()
+    if watched := watch():
+        watched.give_up("it clears what functools.lru_cache keeps")
     memory = ledger().kept
     for key in [k for k in memory if k[0] is cached]:
         del memory[key]

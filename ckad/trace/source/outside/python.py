@@ -11,13 +11,15 @@ import collections
 import inspect
 import os
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from ckad import trees
+from ckad.trace.dispatch import Traced
 from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE, content
 from ckad.trace.source.outside.kinds import (
@@ -38,6 +40,8 @@ from ckad.trace.source.outside.purity import (
 )
 from ckad.trace.source.outside.watch import Watch
 
+#: The class of what ``functools.lru_cache`` and ``functools.cache`` make.
+KEPT = type(lru_cache(len))
 _NUMPY = str(Path(np.__file__).parent) + os.sep
 _FUNCTIONS = frozenset({FunctionType, type, *BUILTIN})
 
@@ -45,6 +49,17 @@ _FUNCTIONS = frozenset({FunctionType, type, *BUILTIN})
 def run_by_python(watch: Watch, function: Any) -> None:
     """Note what a function reads, and what the functions do that it calls."""
     _Reader(watch).look_into(function)
+
+
+def is_constant(function: Any) -> bool:
+    """Whether Python may run a function that is given constants: it reads nothing that is traced,
+    and does nothing else."""
+    read = Watch()
+    _Reader(read, keeps=True).look_into(function)
+    if read.reason is not None:
+        return False
+    found = [value for *_, value in (*read.guard.names, *read.guard.cells)]
+    return not any(isinstance(x, Traced) for x in trees.flatten(found)[0])
 
 
 #: Modules whose functions compute from what they are given; NumPy's draw under one name.
@@ -215,8 +230,9 @@ class _Unknown(Exception):
 
 
 class _Reader:
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: Watch, keeps: bool = False) -> None:
         self.watch = watch
+        self.keeps = keeps  # whether it may call what keeps results
         self.seen: set[int] = set()
 
     def look_into(self, function: Any) -> None:
@@ -245,6 +261,8 @@ class _Reader:
         elif python_function(value) is not None:  # by Numba
             self.watch.guard.parts.append((value, "py_func", python_function(value)))
             self._value(python_function(value))
+        elif kind is KEPT and self.keeps:
+            self._value(value.__wrapped__)
         elif not (kind in _FUNCTIONS and is_pure(value)):
             self._function(value)
 
