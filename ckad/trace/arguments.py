@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckad import trees
-from ckad.trace.moved import Place
+from ckad.trace.numbers_outside import Place
 from ckad.trace.values.tracer import Tracer, concrete
 
 
