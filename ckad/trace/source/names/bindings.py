@@ -66,7 +66,7 @@ class Maybe(NamedTuple):
 
 
 def holds_unknown(
-    x: Any, made: Container[int], around: Sequence[Any] = (), seen: set[int] | None = None
+    x: Any, made: Container[int], around: Sequence[Any], seen: set[int] | None = None
 ) -> bool:
     """Whether anything in ``x`` is left out, or traced by another one than the traces ``around``,
     in the objects among ``made``, too, which are known by their identities."""
