@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from types import MappingProxyType
 
 import numpy as np
 
@@ -17,9 +16,7 @@ Feeds = dict[int, Feed]
 Execute = Callable[[Feeds, dict[int, Slots]], list[np.ndarray]]
 
 
-def feeds_and_slots(
-    tape: Tape, assumed: Mapping[int, int] = MappingProxyType({})
-) -> tuple[Feeds, dict[int, Slots]]:
+def feeds_and_slots(tape: Tape, assumed: Mapping[int, int]) -> tuple[Feeds, dict[int, Slots]]:
     """Actions and slots for every taped loop of ``tape``."""
     loops = {name: loop.n_steps for name, loop in taped_loops(tape, assumed=assumed).items()}
     feeds = {name: Feed(partial(_once, n), 3, 1) for name, n in loops.items()}

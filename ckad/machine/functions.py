@@ -36,9 +36,6 @@ from ckad.machine.values import (
     united,
 )
 
-#: The value of a loop's target.
-_Item = Callable[[], Value]
-
 
 class _Again(Exception):
     """A name has turned out to be of another type."""

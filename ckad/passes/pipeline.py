@@ -195,7 +195,7 @@ def _adjoint(
     )
 
 
-def _tangent(moving: Positions, contract: bool = False) -> Pass:
+def _tangent(moving: Positions, contract: bool) -> Pass:
     inside = ("each body, innermost first, then the tape around them: simplify, fuse",)
     return Pass(
         "tangent",

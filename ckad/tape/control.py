@@ -144,7 +144,7 @@ def reverse_loop_attrs(
     n_carry: int,
     counts: Sequence[int],
     name: int,
-    guard: int = UNGUARDED,
+    guard: int,
 ) -> tuple[int, ...]:
     """``counts``: how many xs, captured, ct_carry, ct_ys and sums the operands hold."""
     return (*bodies, length, n_carry, name, *counts, guard)

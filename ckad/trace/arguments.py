@@ -9,7 +9,7 @@ import numpy as np
 
 from ckad import trees
 from ckad.trace.given import given, has_made, holds_computed, whole
-from ckad.trace.moved import Place
+from ckad.trace.numbers_outside import Place
 from ckad.trace.values.tracer import Tracer, concrete
 
 

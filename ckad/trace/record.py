@@ -34,7 +34,7 @@ from ckad.trace.memory.known import MOST_ELEMENTS, depends_on_arguments, held_ag
 from ckad.trace.memory.layout import layout, layout_of_part
 from ckad.trace.memory.opened import stack
 from ckad.trace.memory.storage import Storage
-from ckad.trace.moved import take_as_arguments
+from ckad.trace.numbers_outside import take_as_arguments
 from ckad.trace.overlap import apart, meets, sharing, written_into
 from ckad.trace.source import follow
 from ckad.trace.source.control.recalled.guesses import attempted

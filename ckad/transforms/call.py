@@ -46,7 +46,7 @@ from ckad.transforms import attempts, reuse
 from ckad.transforms.arguments.sources import as_arrays
 from ckad.transforms.arguments.unchanged import unchanged
 from ckad.transforms.finite import explained
-from ckad.transforms.repeated import moves as moved
+from ckad.transforms.repeated import changing
 from ckad.transforms.repeated.calls import forget
 from ckad.transforms.repeated.recording import lock, recorded, remember, tapes, with_numbers
 from ckad.transforms.reuse import Alone, Recorded
@@ -60,7 +60,8 @@ also_cleared: list[OrderedDict[Any, Any]] = []
 
 
 class Call:
-    """A function with the arguments of one call."""
+    """A function with the arguments of one call; what it reads from outside may be numbers that
+    ``may_vary`` from call to call."""
 
     _check: Callable[[], None] | None = None
     _options: Options | None = None
@@ -71,7 +72,7 @@ class Call:
         args: Sequence[Any],
         kwargs: dict[str, Any],
         options: Options = DEFAULT,
-        moves: bool = False,
+        may_vary: bool = False,
     ) -> None:
         self.fun = fun = python_function(fun) or fun
         args, options = as_arrays(args, options)
@@ -79,7 +80,7 @@ class Call:
         known = found = None
         try:
             key = attempts.key_of(reuse.key_of(fun, args, kwargs))
-            given = with_numbers(fun, key, args, kwargs) if moves and key in moved.known else None
+            given = with_numbers(fun, key, args, kwargs) if may_vary else None
             known, args = given or (reuse.find(key), args)
         except Alone as why:
             key = why
@@ -90,8 +91,8 @@ class Call:
         if found is not None:
             found.repeat()
         else:
-            if moves and not isinstance(key, Alone):
-                moved.note(key, reuse.kept(key))
+            if may_vary and not isinstance(key, Alone):
+                changing.note(key, reuse.kept(key))
             self.arguments = take_apart(args)
             found = self._recorded(kwargs, key, known)
         self.known = known = found
@@ -341,7 +342,7 @@ def clear_caches() -> None:
         _cache.clear()
         tapes.clear()
     reuse.clear()
-    moved.clear()
+    changing.clear()
     for more in also_cleared:
         more.clear()
     arena.clear()

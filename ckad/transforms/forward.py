@@ -232,7 +232,7 @@ class Jitted(Transformed):
 
     @met_by_handlers
     def _called(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        call = Call(self.fun, args, kwargs, self.options, moves=True)
+        call = Call(self.fun, args, kwargs, self.options, may_vary=True)
         result = call.results(call.run(call.primal))
         given = ready.Given(Jitted, call.known.results, [call.recording.out_tree])
         ready.note(self._calls, call, call.primal, (args, kwargs), given)
@@ -241,7 +241,7 @@ class Jitted(Transformed):
     @trimmed
     def compiled(self, *args: Any, **kwargs: Any) -> Compiled:
         """The program of a call with these arguments, to look inside; nothing is run."""
-        call = Call(self.fun, args, kwargs, self.options, moves=True)
+        call = Call(self.fun, args, kwargs, self.options, may_vary=True)
         return compiled(call.primal, call.options)
 
     def __repr__(self) -> str:

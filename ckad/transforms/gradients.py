@@ -200,7 +200,7 @@ class Gradient(Transformed):
     def prepare(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Call, Tape, Layout]:
         """The call, the tape of (outputs, gradients), where the gradients belong."""
         numbers = self._numbers(len(args))
-        call = Call(self.fun, args, kwargs, self.options, moves=True)
+        call = Call(self.fun, args, kwargs, self.options, may_vary=True)
         key = "gradient", numbers, self.single, self.has_aux, call.options.engine
         return call, *call.once(key, lambda: self._derive(call, numbers))
 

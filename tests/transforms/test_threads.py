@@ -9,15 +9,15 @@ import ckad
 from ckad.engines import routines
 from ckad.engines.native import engine
 from ckad.loops.compiled import Compiled
-from ckad.trace.moved import Place
+from ckad.trace.numbers_outside import Place
 from ckad.trace.source.control.recalled import guesses
 from ckad.transforms import reuse
 from ckad.transforms.repeated import calls
-from ckad.transforms.repeated.moves import TIMES, Moves
+from ckad.transforms.repeated.changing import TIMES, Changing
 
 
 def test_what_changes_is_counted_for_all():
-    moves, owners = Moves(), [{"x": 1.0}, {"x": 2.0}]
+    moves, owners = Changing(), [{"x": 1.0}, {"x": 2.0}]
     other = threading.Thread(target=lambda: moves._count([Place(owners[1], "x")], TIMES))
 
     class Times(int):

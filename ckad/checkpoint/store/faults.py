@@ -34,7 +34,7 @@ def told(path: str, at: int | str, needed: int = 0, slot: int | None = None) -> 
 
 
 def checkpoint_error(
-    error: OSError, path: str, at: int | str, needed: int = 0, slot: int | None = None
+    error: OSError, path: str, at: int | str, needed: int, slot: int | None
 ) -> CheckpointError:
     free = free_bytes(at)
     code = error.errno

@@ -240,15 +240,6 @@ class Workspace:
                 _fail(program, status, report[1], f)
 
 
-def execute(
-    program: Program,
-    inputs: Sequence[np.ndarray],
-    feeds: Mapping[int, Feed] | None = None,
-) -> list[np.ndarray]:
-    """Run a program once; see Runner."""
-    return Runner(program, feeds or {})(inputs)
-
-
 def _in_cells(array: np.ndarray) -> np.ndarray:
     """An array whose elements lie as cells do: itself, or a copy."""
     lies = array.flags.c_contiguous and array.ctypes.data % CELL == 0

@@ -150,7 +150,7 @@ class Esdirk:
 
     def __init__(
         self, tableau: Tableau, fun: Rhs, systems: tuple[Systems, Systems], control: Any,
-        slow: Rhs | None = None,
+        slow: Rhs | None,
     ) -> None:  # fmt: skip
         self.error_order = tableau.error_order
         self._tableau, self._fun, self._slow, self._control = tableau, fun, slow, control

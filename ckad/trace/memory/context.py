@@ -161,7 +161,7 @@ class Trace:
         self.exposed: dict[int, np.ndarray] = parent.exposed if parent else {}
         self.met: set[int] = parent.met if parent else set()
         # what names from outside are bound to, of which the numbers are arguments
-        self.moved: dict[tuple[int, str], Any] = parent.moved if parent else {}
+        self.outside: dict[tuple[int, str], Any] = parent.outside if parent else {}
         self.recursions = 0  # deep calls of functions within themselves, under traced conditions
         self.apart: dict[int, tuple[Tape, Tape]] = {}  # body's number -> it, that by its results
         self.endless: set[Any] = set()  # functions that call themselves deeper than is recorded

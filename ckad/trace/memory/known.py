@@ -17,7 +17,7 @@ from ckad.tape.row import Row
 from ckad.tape.tape import Tape
 from ckad.tape.types import TUPLE
 from ckad.trace.memory.context import Given, Trace
-from ckad.trace.memory.moved import picked
+from ckad.trace.memory.known_in_part import picked
 
 #: Larger arrays are not computed while recording.
 MOST_ELEMENTS = 1 << 20

@@ -16,7 +16,7 @@ from ckad.loops.compiled import Compiled
 from ckad.loops.driver import depends_on_free
 from ckad.tape.reasons import Reason
 from ckad.tape.tape import Tape
-from ckad.trace.moved import unmoved
+from ckad.trace.guard_code import unmoved
 from ckad.trace.record import Recording
 from ckad.trace.source.outside.guard import Guard
 from ckad.transforms import attempts

@@ -18,9 +18,9 @@ from ckad.trace.record import Given, record
 from ckad.trace.source.outside.assigned import depend_on_left
 from ckad.trace.source.outside.watch import watching
 from ckad.transforms import attempts, reuse
-from ckad.transforms.repeated import moves as moved
+from ckad.transforms.repeated import changing
 from ckad.transforms.repeated.calls import forget
-from ckad.transforms.repeated.moves import numbers_at
+from ckad.transforms.repeated.changing import numbers_at
 from ckad.transforms.reuse import Alone, Recorded
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ def recorded(
                 depend_on_left(watched)  # it may be found not to hold after they are bound
             anew = reuse.anew(recording, watched)
             if anew and not decides:
-                moved.note_large(key, watched.guard)
+                changing.note_large(key, watched.guard)
         raw = recording.tape
         passes = pipeline.recorded(run_once)
         tape = remember(tapes, (raw.identity, "recorded"), lambda: passes.run(raw))
@@ -73,31 +73,31 @@ def with_numbers(
 ) -> tuple[Recorded, Sequence[Any]] | None:
     """The recording of which numbers from outside are arguments, and all arguments; None if
     there is none."""
-    moves = moved.of(key)
-    if moves is None:
+    found = changing.of(key)
+    if found is None:
         return None
-    places = moves.places
+    places = found.places
     if (numbers := numbers_at(places)) is None:
         return None
     every = *args, *numbers
     try:
         names = tuple(place.key for place in places)
-        own = moves, names, attempts.key_of(reuse.key_of(fun, every, kwargs))
+        own = found, names, attempts.key_of(reuse.key_of(fun, every, kwargs))
     except Alone:  # they share memory
         return None
     known = reuse.find(own)
     if known is None:
         if (before := reuse.kept(own)) is not None:
-            if not moves.is_of_use(before):
-                moves.refuse()
+            if not found.is_of_use(before):
+                found.refuse()
                 return None
-            moves.note(before)
-            if moves.places != places:
+            found.note(before)
+            if found.places != places:
                 return with_numbers(fun, key, args, kwargs)
         arguments = take_apart(every)._replace(places=places)
         known = _tried(fun, arguments, kwargs, own)
     if known is None:
-        moves.refuse()
+        found.refuse()
         return None
     return known, every
 

@@ -24,7 +24,7 @@ def wrap_registers(unit: Unit, x: Registers, n: int, place: int) -> Registers:
 
 
 def wrap_array(
-    unit: Unit, out: Array, x: Array, n: int, place: int, between: tuple[Value, Value] | None = None
+    unit: Unit, out: Array, x: Array, n: int, place: int, between: tuple[Value, Value] | None
 ) -> None:
     """``between``: the first index that is brought into range, and the first beyond."""
     b = unit.b

@@ -385,15 +385,3 @@ class Workspace:
             error = failure(int(reason), int(self.state[Cell.DETAIL]))
             raise located(error, source, steps) from None
         raise stopped(source, reason, steps)
-
-
-def execute(
-    program: Program,
-    inputs: Sequence[np.ndarray],
-    feeds: Mapping[int, Feed] | None = None,
-    slots: Mapping[int, Slots] | None = None,
-    on_progress: Callable[[int], None] | None = None,
-    n_threads: int = 1,
-) -> list[np.ndarray]:
-    """Run a program once; see Runner."""
-    return Runner(program, feeds or {}, slots or {})(inputs, on_progress, n_threads)

@@ -21,12 +21,12 @@ from ckad.tape.tape import Tape
 
 def assemble(
     tape: Tape,
-    slots: dict[int, Slots] | None = None,
+    slots: dict[int, Slots],
     check_finite: bool = False,
     stops: Stops | None = None,
 ) -> Program:
     """The vm's program for ``tape``; ``slots`` says how much the token of each taped loop holds."""
-    assembler = Assembler(slots or {}, _lower, check_finite, stops)
+    assembler = Assembler(slots, _lower, check_finite, stops)
     far = far_inputs(tape)
     inputs = [assembler.new(1 if k in far else t.size) for k, t in enumerate(tape.input_types)]
     for k in far:

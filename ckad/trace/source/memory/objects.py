@@ -71,7 +71,7 @@ _OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__")
 
 def attribute(owner: Any, name: str) -> Any:
     """``owner.name``."""
-    if current().moved and (given := _as_argument(owner, name)) is not None:
+    if current().outside and (given := _as_argument(owner, name)) is not None:
         return given
     computed = classes.attribute(owner, name)
     if computed is MISSING:
@@ -83,8 +83,8 @@ def attribute(owner: Any, name: str) -> Any:
 
 def _as_argument(owner: Any, name: str) -> Any:
     """The argument that stands for what an object or a module holds; None if there is none."""
-    moved = current().moved
-    if not moved or (key := (id(getattr(owner, "__dict__", None)), name)) not in moved:
+    outside = current().outside
+    if not outside or (key := (id(getattr(owner, "__dict__", None)), name)) not in outside:
         return None
     kind: type = type(owner)
     if kind is not ModuleType:
@@ -93,7 +93,7 @@ def _as_argument(owner: Any, name: str) -> Any:
         if watched := watch():
             watched.object(owner)
             watched.on_class(kind, name)
-    return moved[key]
+    return outside[key]
 
 
 def read(owner: Any, name: str) -> Any:
@@ -105,7 +105,7 @@ def read(owner: Any, name: str) -> Any:
             f"the program looks at {owner.__name__}.{name}, and {owner.__name__} is a function "
             "that is run from its source. Define it outside of the transformed function."
         )
-    if current().moved and (given := _as_argument(owner, name)) is not None:
+    if current().outside and (given := _as_argument(owner, name)) is not None:
         return given
     if watched := watch():
         look_up(watched, owner, name)

@@ -66,7 +66,7 @@ class Maybe(NamedTuple):
 
 
 def holds_unknown(
-    x: Any, made: Container[int], around: Sequence[Any] = (), seen: set[int] | None = None
+    x: Any, made: Container[int], around: Sequence[Any], seen: set[int] | None = None
 ) -> bool:
     """Whether anything in ``x`` is left out, or traced by another one than the traces ``around``,
     in the objects among ``made``, too, which are known by their identities."""
@@ -121,7 +121,7 @@ def unclear_around(name: str) -> Unclear:
 def check_given(owner: Any, name: str) -> None:
     """Refuse to bind a name of a module or an object for which an argument stands: that would be
     read further on, and Python be left with it."""
-    if key_of(owner, name) in current().moved:
+    if key_of(owner, name) in current().outside:
         raise UnrecordableError.here(f"{name!r} is bound, for which an argument stands.")
 
 
@@ -142,7 +142,7 @@ class Bindings(dict[str, Any]):
 
     def given(self, name: str, missing: Any) -> Any:
         """What Python has a name bound to, or the argument that stands for it."""
-        if (found := current().moved.get(self.key(name))) is not None:
+        if (found := current().outside.get(self.key(name))) is not None:
             return found
         if self.cell is None:
             return self.owner.get(name, missing)
@@ -159,7 +159,9 @@ class Bindings(dict[str, Any]):
     def watched(self, watch: Watch, name: str, is_tracked: bool = True) -> None:
         """Note what Python has a name bound to: tracked, if who asks tells whether he reads it."""
         key = self.key(name)
-        if key in current().moved or (key in watch.noted and type(self.given(name, 0)) is not int):
+        if key in current().outside:
+            return
+        if key in watch.noted and type(self.given(name, 0)) is not int:
             return
         with tracked(watch, self.holder, name, is_tracked):
             if self.cell is not None:

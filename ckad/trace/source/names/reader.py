@@ -36,7 +36,6 @@ class Definition:
     file: str
     name: str
     locals: frozenset[str]
-    nonlocals: frozenset[str]
     globals: frozenset[str]
     #: lines on which a name is read, by name
     reads: dict[str, list[int]] = field(default_factory=dict)
@@ -84,7 +83,7 @@ def define(node: FunctionNode, file: str, parts: list[ast.AST] | None = None) ->
     own = [inner for part in body for inner in own_nodes(part)]
     yields = any(isinstance(inner, _YIELDS) for inner in own)
     returns = any(isinstance(inner, ast.Return) for inner in own)
-    local, nonlocals, global_names = _scope(own, _parameters(node.args))
+    local, global_names = _scope(own, _parameters(node.args))
     parts = walk(node) if parts is None else parts
     reads: dict[str, list[int]] = {}
     for read, line in names_read(parts):
@@ -97,7 +96,6 @@ def define(node: FunctionNode, file: str, parts: list[ast.AST] | None = None) ->
         file,
         name,
         local,
-        nonlocals,
         global_names,
         reads,
         _inner_reads(body) if any(isinstance(x, _FUNCTIONS) for x in parts[1:]) else frozenset(),
@@ -109,12 +107,12 @@ def define(node: FunctionNode, file: str, parts: list[ast.AST] | None = None) ->
 Names = frozenset[str]
 
 
-def scope_of(body: Iterable[ast.AST]) -> tuple[Names, Names, Names]:
-    """The names that a scope binds, and those it says are of a function around, or global."""
+def scope_of(body: Iterable[ast.AST]) -> tuple[Names, Names]:
+    """The names that a scope binds, and those it says are global."""
     return _scope([inner for part in body for inner in own_nodes(part)])
 
 
-def _scope(own: Iterable[ast.AST], bound: Iterable[str] = ()) -> tuple[Names, Names, Names]:
+def _scope(own: Iterable[ast.AST], bound: Iterable[str] = ()) -> tuple[Names, Names]:
     known, nonlocals, global_names = set(bound), set(), set()
     for inner in own:
         if isinstance(inner, ast.Nonlocal):
@@ -123,8 +121,7 @@ def _scope(own: Iterable[ast.AST], bound: Iterable[str] = ()) -> tuple[Names, Na
             global_names.update(inner.names)
         else:
             known.update(_bound(inner))
-    away = frozenset(nonlocals), frozenset(global_names)
-    return frozenset(known).difference(*away), *away
+    return frozenset(known - nonlocals - global_names), frozenset(global_names)
 
 
 def _inner_reads(body: Sequence[ast.AST]) -> frozenset[str]:
@@ -191,7 +188,7 @@ _NO_FUNCTION = cast(ast.Lambda, ast.parse("lambda: 0", mode="eval").body)
 
 def nothing(*names: str) -> Definition:
     """The definition of a frame that belongs to no function."""
-    return Definition(_NO_FUNCTION, "", "", frozenset(names), frozenset(), frozenset())
+    return Definition(_NO_FUNCTION, "", "", frozenset(names), frozenset())
 
 
 def bound_by(*targets: ast.expr) -> frozenset[str]:

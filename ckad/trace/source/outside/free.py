@@ -61,7 +61,7 @@ def clear() -> None:
 
 
 @contextmanager
-def tracked(watched: Watch, owner: Any, name: str, is_tracked: bool = True) -> Iterator[None]:
+def tracked(watched: Watch, owner: Any, name: str, is_tracked: bool) -> Iterator[None]:
     """A name is looked up, or bound, by who tells of it himself if its number is read."""
     key = key_of(owner, name)
     was_read = key in watched.guard.asked

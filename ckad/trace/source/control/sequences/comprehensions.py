@@ -324,7 +324,6 @@ def _scope(frame: Frame, node: _Comprehension) -> Frame:
         frame.definition.name,
         _bound_by(node),
         frozenset(),
-        frozenset(),
     )
     inner = Frame(definition, frame.function, frame)
     inner.line = frame.line

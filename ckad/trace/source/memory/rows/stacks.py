@@ -70,7 +70,7 @@ class RowLayout:
         self.varies: set[str] = set()
         self.identity = Identity()
 
-    def with_buffers(self, buffers: Sequence[Tracer], is_ring: bool = False) -> RowLayout:
+    def with_buffers(self, buffers: Sequence[Tracer], is_ring: bool) -> RowLayout:
         """The same rows in other buffers, without an end."""
         return self._like(RowLayout(self.kind, buffers, is_ring))
 

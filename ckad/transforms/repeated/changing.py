@@ -14,18 +14,18 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ckad import locks
-from ckad.trace.moved import Place, are_numbers, large, moved
+from ckad.trace.numbers_outside import Place, are_numbers, changed, large
 from ckad.trace.source.outside.guard import Guard
 
 #: How often a place has to be found changed.
 TIMES = 2
 #: Functions for which it is known what changes.
 KEPT = 128
-known: OrderedDict[Hashable, Moves] = OrderedDict()
+known: OrderedDict[Hashable, Changing] = OrderedDict()
 _lock = locks.lock()
 
 
-class Moves:
+class Changing:
     """What was found to change outside of one function, between calls of one form."""
 
     def __init__(self) -> None:
@@ -35,13 +35,13 @@ class Moves:
 
     def note(self, guard: Guard) -> None:
         """A recording does not hold any more."""
-        self._count(moved(guard) or (), 1)
+        self._count(changed(guard) or (), 1)
 
     def is_of_use(self, guard: Guard) -> bool:
         """Whether a recording with these arguments reads them nowhere else: what Python runs by
         itself, or has no source, does."""
         keys = {place.key for place in self.places}
-        return not any(place.key in keys for place in moved(guard) or ())
+        return not any(place.key in keys for place in changed(guard) or ())
 
     def note_large(self, guard: Guard) -> None:
         """A recording reads more than is compared at each call."""
@@ -65,7 +65,7 @@ def numbers_at(places: Sequence[Place]) -> list[Any] | None:
     return found if found and all(map(are_numbers, found)) else None
 
 
-def of(key: Hashable) -> Moves | None:
+def of(key: Hashable) -> Changing | None:
     """What is known of calls with this key; None if that is nothing, or does not help."""
     found = known.get(key)
     return None if found is None or found.is_refused else found
@@ -84,9 +84,9 @@ def note_large(key: Hashable, guard: Guard) -> None:
         found.note_large(guard)
 
 
-def _of_all(key: Hashable) -> Moves | None:
+def _of_all(key: Hashable) -> Changing | None:
     with _lock:
-        found = known.setdefault(key, Moves())
+        found = known.setdefault(key, Changing())
         known.move_to_end(key)
         while len(known) > KEPT:
             known.popitem(last=False)

@@ -1,13 +1,9 @@
-"""Whether what a guard compares is as it was when the recording was made, and where it is not.
-
-Mostly all is the very same: then nothing has to be compared by value, and one expression made for a
-guard tells. To go through its lists takes longer than many a program runs. Where numbers alone are
-others, these may be arguments.
-"""
+"""Numbers that a recording reads from outside: where they are, which are others now, and how they
+become arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import CellType
 from typing import Any, NamedTuple, cast
 
@@ -18,8 +14,6 @@ from ckad.trace.source.outside.guard import ABSENT, Guard, content, contents, is
 from ckad.trace.source.outside.watch import LARGEST
 from ckad.trace.values.tracer import Tracer
 
-#: Comparisons for which there is code.
-MOST = 500
 #: What may be an argument as it is.
 _DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
 _NUMBERS = (float, np.float64, np.float32)
@@ -46,16 +40,16 @@ def are_numbers(x: Any) -> bool:
     return type(x) in _NUMBERS or (type(x) is np.ndarray and x.dtype in _DTYPES)
 
 
-def moved(guard: Guard) -> list[Place] | None:
+def changed(guard: Guard) -> list[Place] | None:
     """Where ``guard`` does not hold; None if that is not by numbers alone."""
     if guard.shown or guard.once or guard.counters or guard.leaves:
         return None
     found: list[Place] = []
     met = set()  # arrays of places
-    changed = {id(x) for x, before in guard.arrays if contents(x) != before}
+    written = {id(x) for x, before in guard.arrays if contents(x) != before}
     for place, value in _places(guard):
         now = place.value
-        if id(value) in changed:
+        if id(value) in written:
             met.add(id(value))
         elif now is value or is_same(now, value):
             continue
@@ -66,7 +60,7 @@ def moved(guard: Guard) -> list[Place] | None:
     lasting.objects, lasting.parts, lasting.bare = guard.objects, guard.parts, guard.bare
     lasting.containers, lasting.answers = guard.containers, guard.answers
     lasting.numbers = guard.numbers
-    return found if changed <= met and lasting.holds() else None
+    return found if written <= met and lasting.holds() else None
 
 
 def large(guard: Guard) -> list[Place]:
@@ -99,54 +93,4 @@ def take_as_arguments(trace: Trace, places: tuple[Place, ...], numbers: tuple[Tr
     """Have the program read ``numbers`` from its last arguments, not from where they are."""
     for place, x in zip(places, numbers, strict=True):
         x.storage.shared = "an array from outside"
-        trace.moved[place.key] = x
-
-
-# --- in one expression ---------------------------------------------------------------------------
-
-
-def unmoved(guard: Guard) -> Callable[[], bool]:
-    """What says that ``guard`` holds, and may say that it does not where something is another
-    object of the same value; while the guard holds."""
-    values: dict[str, Any] = {}
-
-    def of(x: Any) -> str:
-        name = f"v{len(values)}"
-        values[name] = x
-        return name
-
-    tests = []
-    for names, name, _ in guard.names:
-        found = names.get(name, ABSENT)
-        if found is ABSENT:
-            tests.append(f"{name!r} not in {of(names)}")
-        else:
-            tests.append(f"{of(names)}[{name!r}] is {of(found)}")
-    for owner, kind, attributes in guard.objects:
-        tests.append(f"type({of(owner)}) is {of(kind)}")
-        if attributes is not None:
-            tests.append(f"{of(owner)}.__dict__ is {of(attributes)}")
-    for cell, value in guard.cells:
-        if value is ABSENT:
-            return guard.holds
-        tests.append(f"{of(cell)}.cell_contents is {of(content(cell))}")
-    for owner, part, value in guard.parts:
-        if value is ABSENT or not part.isidentifier():
-            return guard.holds
-        tests.append(f"{of(owner)}.{part} is {of(getattr(owner, part))}")
-    if guard.is_looked_into:
-        tests.append(f"{of(guard.contents_hold)}()")
-    if len(tests) > MOST:
-        return guard.holds
-    exec(_TEXT.format(" and ".join(tests) or "True"), values)
-    holds: Callable[[], bool] = values["holds"]
-    return holds if holds() else guard.holds
-
-
-_TEXT = """
-def holds():
-    try:
-        return {}
-    except (AttributeError, KeyError, ValueError):
-        return False
-"""
+        trace.outside[place.key] = x

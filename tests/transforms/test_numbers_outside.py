@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.trace import moved
+from ckad.trace import numbers_outside
 from ckad.trace.source.outside import watch
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -228,7 +228,7 @@ def test_threads():
 
 def test_large_arrays_are_recorded_once(recordings, monkeypatch):
     monkeypatch.setattr(watch, "LARGEST", 100)
-    monkeypatch.setattr(moved, "LARGEST", 100)
+    monkeypatch.setattr(numbers_outside, "LARGEST", 100)
     data, more = np.arange(12.0), np.ones(40)
 
     def f(x):
