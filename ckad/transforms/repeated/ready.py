@@ -16,6 +16,7 @@ from ckad.loops.compiled import Compiled
 from ckad.loops.driver import depends_on_free
 from ckad.tape.reasons import Reason
 from ckad.tape.tape import Tape
+from ckad.trace.handling import handling
 from ckad.trace.moved import unmoved
 from ckad.trace.record import Recording
 from ckad.trace.source.outside.guard import Guard
@@ -23,7 +24,6 @@ from ckad.transforms import attempts
 from ckad.transforms.call import Call, compiled, stops
 from ckad.transforms.repeated.calls import OTHER, Calls
 from ckad.transforms.repeated.form import Take, taking
-from ckad.transforms.repeated.handling import handling
 from ckad.transforms.repeated.results import Show, giving
 from ckad.transforms.reuse import Recorded
 from ckad.trees import Treedef
