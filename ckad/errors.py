@@ -107,6 +107,10 @@ class AliasError(TraceError):
     """A write whose effect on other names cannot be known, or that reaches out of a loop body."""
 
 
+class ArgumentAliasError(AliasError):
+    """A write into an argument whose memory the function also reads from outside."""
+
+
 class DtypeError(TraceError):
     """An element type that ckad does not compute with."""
 

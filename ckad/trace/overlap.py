@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ckad.errors import AliasError
+from ckad.errors import ArgumentAliasError
 from ckad.trace.memory.context import Trace
 from ckad.trace.values.tracer import Tracer
 
@@ -46,11 +46,13 @@ def sharing(arrays: Sequence[Any]) -> set[int]:
 def written_into(trace: Trace, tracers: Sequence[Tracer]) -> list[int]:
     """Which arguments were written into; an error if one of these is read by another name, too."""
     found = [k for k, x in enumerate(tracers) if x.storage.writes]
-    if not trace.met.isdisjoint(found):
-        raise AliasError.here(
-            "the function writes into an argument that is, or shares memory with, an array that it "
-            "also reads from outside. Hand over a .copy(), or write into one."
-        )
+    for k in found:
+        if k in trace.met:
+            raise ArgumentAliasError.here(
+                "the function writes into an argument that is, or shares memory with, an array "
+                "that it also reads from outside, here. Hand over a .copy(), or write into one.",
+                trace.met[k],
+            )
     return found
 
 

@@ -33,7 +33,7 @@ from ckad.trace.memory.context import (
 from ckad.trace.memory.known import MOST_ELEMENTS, depends_on_arguments, held_against
 from ckad.trace.memory.layout import layout, layout_of_part
 from ckad.trace.memory.opened import stack
-from ckad.trace.memory.storage import Storage
+from ckad.trace.memory.storage import PROTECTED, Storage
 from ckad.trace.numbers_outside import take_as_arguments
 from ckad.trace.overlap import apart, meets, sharing, written_into
 from ckad.trace.source import follow
@@ -169,6 +169,9 @@ def _recorded(
             trace.exposed |= {k: x for k, x in enumerate(arguments.arrays) if type(x) is np.ndarray}
         for k in sharing(arguments.arrays):
             tracers[k].storage.shared = "another argument"
+        for x, given_array in zip(tracers, arguments.arrays, strict=True):
+            if type(given_array) is np.ndarray and not given_array.flags.writeable:
+                x.storage.shared = PROTECTED
         args = arguments.rebuild(tracers)
         if places := arguments.places:
             args, numbers = args[: -len(places)], args[-len(places) :]

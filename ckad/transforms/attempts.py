@@ -20,6 +20,7 @@ import numpy as np
 
 from ckad.errors import (
     AliasError,
+    ArgumentAliasError,
     AsRunWarning,
     CarryError,
     CkadError,
@@ -294,10 +295,7 @@ def recorded(
     once: Once, given: Arguments, key: Hashable | Alone, before: Recorded | None
 ) -> tuple[Arguments, Recorded]:
     """A recording, and its arguments. Where it asks for numbers that these decide, arrays of
-    integers and bools among them are constants.
-
-    ``before`` is a recording of the same that holds for other numbers.
-    """
+    integers and bools among them are constants. ``before`` is one that holds for other numbers."""
     if _call.for_all and before is not None and isinstance(before.refusal, TooMuch):
         before = None  # which has saved time
     arguments = given
@@ -330,6 +328,8 @@ def recorded(
             if not decides:
                 return given, once(given, key, decides, most, None)
             return arguments, once(arguments, as_run, decides, most, refusal)
+        except ArgumentAliasError:
+            raise  # whatever the numbers are
         except _STAGED as found:
             error = found
         except TooLong as found:

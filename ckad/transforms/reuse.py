@@ -24,6 +24,7 @@ from ckad.patterns import attributes_of
 from ckad.tape.tape import Tape
 from ckad.trace.arguments import Arguments
 from ckad.trace.given import computes
+from ckad.trace.handling import handling
 from ckad.trace.memory.context import ALL, Most
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.overlap import sharing
@@ -35,7 +36,6 @@ from ckad.trace.source.outside.purity import is_harmless_text
 from ckad.trace.source.outside.watch import Watch
 from ckad.trace.values.tracer import Tracer
 from ckad.transforms.repeated.calls import forget
-from ckad.transforms.repeated.handling import handling
 
 Function = Callable[..., Any]
 
@@ -221,7 +221,8 @@ def _kind(x: Any, arrays: list[np.ndarray]) -> object:
         return kind
     if kind is np.ndarray:
         arrays.append(x)
-        return x.dtype, x.shape, x.flags.c_contiguous or x.strides
+        flags = x.flags
+        return x.dtype, x.shape, flags.c_contiguous or x.strides, flags.writeable
     if kind is tuple or kind is list:
         return kind, tuple([_kind(item, arrays) for item in x])
     if kind is dict:

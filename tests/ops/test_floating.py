@@ -38,6 +38,7 @@ def test_parts_and_neighbours_have_numpys_bits(engine, dtype):
         expected = np.frexp(x)
         the_same(mantissa, expected[0])
         np.testing.assert_array_equal(exponent, expected[1])
+        assert exponent.dtype == expected[1].dtype
         the_same(ckad.jit(lambda x: np.spacing(x), engine=engine)(x), np.spacing(x))
         after = ckad.jit(lambda x, y: np.nextafter(x, y), engine=engine)(x, y)
         the_same(after, np.nextafter(x, y))

@@ -149,3 +149,19 @@ def test_what_a_traced_number_cannot_say():
         ckad.jit(lambda x: scipy.ndimage.shift(x, 0.5, mode="grid-constant"))(X)
     with pytest.raises(RuntimeError, match="not within filter footprint"):
         ckad.jit(lambda x: scipy.ndimage.rank_filter(x, 9, 3))(X)
+
+
+LABELS = np.array([[1, 1, 0], [2, 2, 3]])
+OF_REGIONS = "sum mean variance standard_deviation minimum maximum".split()
+
+
+@pytest.mark.parametrize("name", OF_REGIONS)
+def test_measurements_have_scipys_dtype(name):
+    x = np.random.default_rng(3).random((2, 3)).astype(np.float32)
+    measure = getattr(scipy.ndimage, name)
+    for labels, index in ((None, None), (LABELS, None), (LABELS, 2), (LABELS, [1, 2, 9])):
+        found = ckad.jit(lambda x, a=labels, b=index: measure(x, a, b), engine="vm")(x)
+        with np.errstate(invalid="ignore"):
+            expected = np.asarray(measure(x, labels, index))
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import types
 from dataclasses import dataclass
 
 import numpy as np
@@ -204,3 +205,48 @@ def test_objects_in_a_ring_are_changed_by_steps_and_the_recording_is_kept():
     explained = ckad.explain(program, 0.3)
     assert "recorded once" in str(explained)
     assert explained.anew == ""
+
+
+class Defaults:
+    rate = 1.0
+
+
+SPACE = types.SimpleNamespace(rate=1.0, total=0.0)
+
+
+def bound_on_a_namespace(x):
+    SPACE.total = 0.0
+    for k in range(30):
+        SPACE.total = SPACE.total * 0.5 + x * k
+    SPACE.rate, SPACE.more = 2.0 * x, [x]
+    return SPACE.rate * SPACE.total * SPACE.more[0]
+
+
+def bound_on_a_class(x):
+    Defaults.rate, Defaults.more = 2.0 * x, x**2
+    return Defaults.rate + Defaults.more
+
+
+def a_namespace_of_its_own(x):
+    state = types.SimpleNamespace(x=x, t=0.0)
+    while state.t < 1.0:
+        state.x, state.t = state.x * 1.1, state.t + 0.1
+    return state.x
+
+
+@pytest.mark.parametrize(
+    "program", [bound_on_a_namespace, bound_on_a_class, a_namespace_of_its_own]
+)
+def test_namespaces_and_classes_are_put_back(program):
+    gradient = ckad.grad(program, engine="vm")
+    for _ in range(3):
+        gradient(0.7)
+        assert vars(SPACE) == {"rate": 1.0, "total": 0.0}
+        assert Defaults.rate == 1.0
+        assert not hasattr(Defaults, "more")
+    check_number(program, 0.7)
+    vars(SPACE).update(rate=1.0, total=0.0)
+    vars(SPACE).pop("more", None)
+    Defaults.rate = 1.0
+    if hasattr(Defaults, "more"):
+        del Defaults.more

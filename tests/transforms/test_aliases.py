@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -112,3 +114,18 @@ def test_what_lies_beside_it_or_tells_its_shape_is_free():
     for _ in range(2):
         np.testing.assert_array_equal(g(xs), [0.0, 28.0, 16.0, 20.0])
         np.testing.assert_array_equal(g(X), [0.0, 28.0, 16.0, 20.0])
+
+
+def test_the_error_names_the_line_that_reads_it_and_no_warning_comes_before(recwarn):
+    weights = np.arange(1.0, 5.0)
+
+    def f(a):
+        a[0] = 2.0 * a[1]
+        total = np.sum(a * weights)
+        return total * a[2]
+
+    warnings.simplefilter("always")
+    line = f.__code__.co_firstlineno + 2
+    with pytest.raises(AliasError, match=rf"test_aliases.py:{line}: .*from outside, here"):
+        ckad.grad(f)(weights)
+    assert not recwarn.list

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ckad.errors import CkadError, TraceError, UnrecordableError
-from ckad.place import user_place
+from ckad.place import Source, user_place
 from ckad.tape.builder import APART, Builder
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
@@ -159,7 +159,7 @@ class Trace:
         # the arrays that are arguments, by their place; and those of them whose memory is also read
         # by a name from outside
         self.exposed: dict[int, np.ndarray] = parent.exposed if parent else {}
-        self.met: set[int] = parent.met if parent else set()
+        self.met: dict[int, Source] = parent.met if parent else {}  # and where it is read
         # what names from outside are bound to, of which the numbers are arguments
         self.outside: dict[tuple[int, str], Any] = parent.outside if parent else {}
         self.recursions = 0  # deep calls of functions within themselves, under traced conditions
@@ -179,7 +179,9 @@ class Trace:
 
     def note_known(self, x: np.ndarray) -> None:
         """The numbers of an array from outside are read."""
-        self.met |= {k for k, a in self.exposed.items() if np.may_share_memory(a, x)}
+        for k, array in self.exposed.items():
+            if k not in self.met and np.may_share_memory(array, x):
+                self.met[k] = user_place()
 
     def capture_row(self, outer: int) -> int:
         """The row here that shows row ``outer`` of the parent trace."""

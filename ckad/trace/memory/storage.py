@@ -9,13 +9,15 @@ import threading
 from typing import Any
 
 from ckad.errors import AliasError
-from ckad.place import Source, user_place
+from ckad.place import Source, at_place, user_place
 from ckad.tape.types import Type
 from ckad.trace.memory.opened import is_open
 from ckad.trace.memory.views import Path
 
 _local = threading.local()
 _FEW = 8
+#: What `Storage.shared` says of memory that may not be written into, as in NumPy.
+PROTECTED = "memory whose flags.writeable is False"
 
 
 class Written(BaseException):
@@ -119,6 +121,8 @@ class Storage:
     def check_writable(self) -> None:
         if self.read_only and not self._is_gathered():
             raise self.read_only_error()
+        if self.shared is PROTECTED:
+            raise ValueError(at_place("assignment destination is read-only"))
         if self.shared is not None:
             raise AliasError.here(
                 f"this array and {self.shared} may share memory in NumPy, so the effect of "

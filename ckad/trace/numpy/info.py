@@ -173,7 +173,7 @@ def frexp(x: Any, /, *, out: Any = (None, None)) -> tuple[Array, Array]:
     x = _floats(x)
     mantissa, exponent, ordinary = _parts(x)
     found = np.where(ordinary, retyped(np.sign(x) * mantissa, x.dtype), x)
-    places = retyped(np.where(ordinary, exponent, 0), np.int64)
+    places = retyped(np.where(ordinary, exponent, 0), np.int64).astype(np.int32)
     first, second = out if out is not None else (None, None)
     return stored(found[()], first), stored(places[()], second)
 

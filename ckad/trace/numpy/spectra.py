@@ -236,7 +236,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:
     residuals = reshaped(squares, (squares.size,))[: None if rows > columns else 0]
     values = svdvals(x)
     rank = np.sum(np.greater(values, np.max(values, initial=0) * rcond))
-    return copied(solution), copied(residuals), own(rank), values
+    return copied(solution), copied(residuals), own(rank).astype(np.int32), values
 
 
 def is_number(x: Any) -> bool:

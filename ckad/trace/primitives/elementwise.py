@@ -15,9 +15,11 @@ from ckad.tape.ops import Op
 from ckad.tape.types import DType
 from ckad.trace.arrays import Array, Casting
 from ckad.trace.dispatch import put
+from ckad.trace.handling import handling
 from ckad.trace.integers import powers
 from ckad.trace.integers.affine import is_at_least
 from ckad.trace.memory.context import current
+from ckad.trace.memory.known import numbers_of
 from ckad.trace.memory.layout import plain_layout
 from ckad.trace.values.apply import (
     apply,
@@ -27,6 +29,7 @@ from ckad.trace.values.apply import (
     operand_rows,
     operands,
     store,
+    without_lists,
 )
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
 
@@ -104,6 +107,8 @@ def register(ufunc: Any, lowering: Lowering, ops: tuple[Op, ...] | None = None) 
         casting: Casting = "same_kind",
         **options: Any,
     ) -> Tracer:
+        if "raise" in handling() and where is True:
+            _raised_by_constants(ufunc, xs, dtype)
         if code is not None and out is None and where is True and dtype is None and not options:
             return _of_rows(xs, code, operand_rows(ufunc, xs))
         if options:
@@ -114,6 +119,17 @@ def register(ufunc: Any, lowering: Lowering, ops: tuple[Op, ...] | None = None) 
     put(ufunc, call)
     if ops is not None:
         OPS[ufunc] = ops
+
+
+def _raised_by_constants(ufunc: Any, xs: Sequence[Any], dtype: Any) -> None:
+    """Raise what NumPy raises of numbers that are known (``np.errstate(all="raise")``)."""
+    numbers = []
+    for x in without_lists(xs):
+        found = numbers_of(current(), value(x)) if isinstance(x, Tracer) else x
+        if found is None:
+            return
+        numbers.append(found.item() if isinstance(x, Tracer) and x.weak else found)
+    ufunc(*numbers, dtype=dtype)
 
 
 def refuse_options(ufunc: Any, options: dict[str, Any]) -> None:

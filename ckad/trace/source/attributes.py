@@ -109,6 +109,7 @@ def set_attribute(owner: Any, name: str, value: Any) -> None:
         return
     elif region() is not None and not isinstance(owner, (ComplexTracer, Fields)):
         check_changeable(owner)
+    objects.note_class(owner, name, value)
     setattr(owner, name, value)
 
 

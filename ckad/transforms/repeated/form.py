@@ -85,6 +85,7 @@ class _Code:
         flags = f"f{name}"
         self.unless(is_kind, *like)
         self.lines.append(f"{flags} = {name}.flags")
+        self.unless(f"{flags}.writeable is {x.flags.writeable}")
         if x.flags.c_contiguous:
             self.unless(f"{flags}.c_contiguous")
         else:

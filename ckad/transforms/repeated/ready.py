@@ -17,13 +17,13 @@ from ckad.loops.driver import depends_on_free
 from ckad.tape.reasons import Reason
 from ckad.tape.tape import Tape
 from ckad.trace.guard_code import unmoved
+from ckad.trace.handling import handling
 from ckad.trace.record import Recording
 from ckad.trace.source.outside.guard import Guard
 from ckad.transforms import attempts
 from ckad.transforms.call import Call, compiled, stops
 from ckad.transforms.repeated.calls import OTHER, Calls
 from ckad.transforms.repeated.form import Take, taking
-from ckad.transforms.repeated.handling import handling
 from ckad.transforms.repeated.results import Show, giving
 from ckad.transforms.reuse import Recorded
 from ckad.trees import Treedef

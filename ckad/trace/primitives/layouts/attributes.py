@@ -11,6 +11,7 @@ from ckad.place import at_place
 from ckad.trace.dispatch import STATIC, put
 from ckad.trace.memory import layout
 from ckad.trace.memory.context import current
+from ckad.trace.memory.storage import PROTECTED
 from ckad.trace.memory.views import BroadcastView, DiagonalView, SlidingView
 from ckad.trace.primitives.shape import reshape, transpose
 from ckad.trace.values.complex import ComplexTracer
@@ -33,7 +34,7 @@ def _settled(found: Any, what: str) -> Any:
 
 
 class Flags:
-    """``x.flags``; arrays that can be written stay so."""
+    """``x.flags``."""
 
     def __init__(self, x: Tracer) -> None:
         self._array = x
@@ -62,18 +63,39 @@ class Flags:
 
     @property
     def writeable(self) -> bool:
-        return not any(map(_is_read_only, self._array.path))
+        x = self._array
+        return x.storage.shared is not PROTECTED and not any(map(_is_read_only, x.path))
 
     @writeable.setter
     def writeable(self, wanted: bool) -> None:
-        """A program that forbids itself to write does not write."""
+        """Of an array itself; a program that forbids itself to write into a view does not."""
+        x = self._array
+        if x.path:
+            return
+        if not wanted and x.storage.shared is None:
+            x.storage.shared = PROTECTED
+        elif wanted and x.storage.shared is PROTECTED:
+            x.storage.shared = None
 
     aligned = True
     writebackifcopy = False
 
     def __getitem__(self, name: str) -> bool:
-        full = {"C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable"}
-        return bool(getattr(self, full.get(name, name.lower())))
+        return bool(getattr(self, _named(name)))
+
+    def __setitem__(self, name: str, wanted: bool) -> None:
+        setattr(self, _named(name), wanted)
+
+
+def _named(name: str) -> str:
+    full = {"C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable"}
+    return full.get(name, name.lower())
+
+
+def set_flags(x: Tracer, write: Any = None, align: Any = None, uic: Any = None) -> None:
+    """``x.setflags(write=False)``."""
+    if write is not None:
+        Flags(x).writeable = bool(write)
 
 
 def _is_read_only(view: Any) -> bool:
@@ -123,3 +145,4 @@ put(np.ndarray.shape, set_shape)
 put(np.ndarray.resize, resize, STATIC)
 put(np.ndarray.strides, strides)
 put(np.ndarray.flags, Flags)
+put(np.ndarray.setflags, set_flags, STATIC)

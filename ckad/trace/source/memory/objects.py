@@ -5,7 +5,8 @@ What a recording binds to attributes of objects from outside of it is undone whe
 
 from __future__ import annotations
 
-from types import FunctionType, ModuleType
+from functools import partial
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 from ckad.errors import UnrecordableError
@@ -13,7 +14,7 @@ from ckad.trace.memory.context import current
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory.twins import check_alone
 from ckad.trace.source.names import classes
-from ckad.trace.source.names.bindings import check_given
+from ckad.trace.source.names.bindings import check_given, holds_unknown
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import (
     MISSING,
@@ -26,7 +27,7 @@ from ckad.trace.source.names.frame import (
 )
 from ckad.trace.source.names.region import in_loops
 from ckad.trace.source.outside.free import look_up, note_read
-from ckad.trace.source.outside.kinds import Slots, attributes, users
+from ckad.trace.source.outside.kinds import Slots, attributes, is_namespace, users
 from ckad.trace.source.outside.watch import watch
 
 
@@ -174,6 +175,24 @@ def write(owner: Any, name: str, value: Any) -> bool:
     return True
 
 
+def note_class(owner: Any, name: str, value: Any) -> None:
+    """Python binds an attribute; what only a run knows does not stay that of a class."""
+    opened = ledger()
+    if isinstance(owner, type) and id(owner) not in opened.made and holds_unknown(value, ()):
+        key = hash((id(owner), name))
+        before = vars(owner).get(name, MISSING)
+        opened.put_back.setdefault(key, partial(_put_back, owner, name, before))
+
+
+def _put_back(owner: type, name: str, before: Any, _: bool) -> None:
+    if not holds_unknown(vars(owner).get(name), ()):
+        return
+    if before is MISSING:
+        delattr(owner, name)
+    else:
+        setattr(owner, name, before)
+
+
 def delete(owner: Any, name: str) -> bool:
     """``del owner.name``, if the object itself holds it and is one whose attributes are carried."""
     check_given(getattr(owner, "__dict__", None), name)
@@ -226,16 +245,25 @@ def _check_copy(owner: Any) -> None:
         )
 
 
+#: Methods that bind and look up attributes as most objects do.
+_PLAIN = tuple(
+    getattr(kind, name)
+    for kind in (object, SimpleNamespace)
+    for name in ("__setattr__", "__getattribute__")
+)
+
+
 def attributes_of(owner: Any, name: str) -> Attributes | None:
     """The frame of which ``owner.name`` is a name; None where Python looks it up otherwise."""
     kind: Any = type(owner)
     if kind in (FunctionType, Closure):
         if is_library(owner.__module__) or hasattr(kind, name):
             return None
-    elif isinstance(owner, (type, ModuleType)) or is_library(kind.__module__):
+    elif isinstance(owner, (type, ModuleType)) or (
+        is_library(kind.__module__) and not is_namespace(owner)
+    ):
         return None
-    plain = kind.__setattr__ is object.__setattr__
-    plain = plain and kind.__getattribute__ is object.__getattribute__
+    plain = kind.__setattr__ in _PLAIN and kind.__getattribute__ in _PLAIN
     if not plain or not _is_bound(owner, name):
         return None
     known = ledger().objects

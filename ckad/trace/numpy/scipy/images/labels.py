@@ -9,7 +9,7 @@ import numpy as np
 import scipy.ndimage
 
 from ckad.place import at_place
-from ckad.trace.arrays import Array, known, own, traced
+from ckad.trace.arrays import Array, doubles, known, own, traced
 from ckad.trace.dispatch import implements, reject
 
 
@@ -43,26 +43,35 @@ def _regions(input: Any, labels: Any, index: Any) -> _Regions:
 
 
 def _mean(x: Array) -> Any:
-    return np.sum(x) / float(x.size)
+    return np.sum(x) / np.float64(x.size)
 
 
-def _measure(function: Any, formula: Any, of_none: float | None = None) -> None:
-    """A number of each region; ``of_none`` is that of one without elements, if no formula is."""
+def _variance(x: Array) -> Any:
+    return _mean((x - _mean(x)) ** 2)
+
+
+def _measure(function: Any, formula: Any, of_none: float | None = None, adds: bool = True) -> None:
+    """A number of each region; ``of_none`` is that of one without elements, if no formula is.
+    What ``adds`` elements of several regions does that in float64."""
 
     @implements(function)
     def measured(input: Any, labels: Any = None, index: Any = None) -> Any:
+        if adds and index is not None and np.ndim(index):
+            input = doubles(input)
         regions = _regions(input, labels, index)
-        return regions.result(lambda x: formula(x) if x.size or of_none is None else of_none)
+        return regions.result(
+            lambda x: formula(x) if x.size or of_none is None else x.dtype.type(of_none)
+        )
 
 
 _measure(scipy.ndimage.sum_labels, np.sum)
 _measure(scipy.ndimage.sum, np.sum)
 _measure(scipy.ndimage.mean, _mean, np.nan)
-_measure(scipy.ndimage.variance, lambda x: _mean((x - _mean(x)) ** 2), np.nan)
-_measure(scipy.ndimage.standard_deviation, np.std, np.nan)
-_measure(scipy.ndimage.minimum, np.min, 0.0)
-_measure(scipy.ndimage.maximum, np.max, 0.0)
-_measure(scipy.ndimage.median, np.median, np.nan)
+_measure(scipy.ndimage.variance, _variance, np.nan)
+_measure(scipy.ndimage.standard_deviation, lambda x: np.sqrt(_variance(x)), np.nan)
+_measure(scipy.ndimage.minimum, np.min, 0.0, adds=False)
+_measure(scipy.ndimage.maximum, np.max, 0.0, adds=False)
+_measure(scipy.ndimage.median, np.median, np.nan, adds=False)
 
 
 @implements(scipy.ndimage.center_of_mass)
