@@ -134,6 +134,16 @@ def test_tables_of_traced_values(options):
     check(looked_up, np.array([0.3, 1.2, 5.9 if "fill_value" in options else 2.9]))
 
 
+@pytest.mark.parametrize("kind", ["linear", "nearest", "previous"])
+def test_nodes_that_are_traced_are_put_in_order(kind):
+    def looked_up(q):
+        falls = np.exp(-q[0] * NODES)
+        table = interp1d(falls, VALUES * q[1], kind)
+        return table(0.5 * falls[0]) + np.sum(table(falls[1:-1] + 1e-3) ** 2)
+
+    check(looked_up, np.array([0.3, 1.2]))
+
+
 def test_tables_that_scipy_has_made():
     check(lambda q: np.sum(TABLE(q)), np.array([0.3, 1.2, 2.9]))
     with pytest.raises(TracedIndexError):

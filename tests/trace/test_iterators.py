@@ -407,24 +407,89 @@ def test_next_takes_the_first_item_of_what_is_made_of_sequences(function: Functi
     assert slope == pytest.approx((function(AT + 1e-6) - function(AT - 1e-6)) / 2e-6, rel=1e-6)
 
 
+def _any_above(it: Any) -> float:
+    return float(any(np.sum(v) > 0.2 for v in it))
+
+
+_TAKEN = [
+    *(lambda it: sum(np.sum(v) for v in it), lambda it: sum(1.0 * np.max(v) for v in it)),
+    lambda it: float(len(list(it))),
+]
+
+
 @pytest.mark.parametrize(
     "iterator",
     [
-        *(lambda x: x.flat, lambda x: zip(x, x, strict=True), lambda x: reversed(x)),
+        lambda x: x.flat,
         *(lambda x: filter(lambda v: v > 0.1, x), lambda x: (v for v in x if v > 0.1)),
     ],
 )
-@pytest.mark.parametrize(
-    "take",
-    [
-        *(lambda it: sum(np.sum(v) for v in it), lambda it: sum(1.0 * np.max(v) for v in it)),
-        *(lambda it: float(any(np.sum(v) > 0.2 for v in it)), lambda it: float(len(list(it)))),
-    ],
-)
+@pytest.mark.parametrize("take", [*_TAKEN, _any_above])
 def test_no_item_is_taken_twice(iterator: Function, take: Function) -> None:
     def program(s):
         it = iterator(s * X)
         return take(it) + take(it) + 0.0 * s
+
+    with pytest.raises(CkadError, match=r"run over again|ends early|which items"):
+        ckad.jit(program, engine="vm")(AT)
+
+
+_OF_SEQUENCES = [
+    *(lambda x: zip(x, x, strict=True), reversed, enumerate, lambda x: reversed(range(len(x)))),
+    *(lambda x: iter([*x] * 9), lambda x: reversed([*x] * 9)),
+    lambda x: iter([*np.outer(x, x)] * 9),
+]
+
+
+@pytest.mark.parametrize("iterator", _OF_SEQUENCES)
+@pytest.mark.parametrize("take", _TAKEN)
+def test_nothing_is_left_of_what_has_been_taken_whole(iterator: Function, take: Function) -> None:
+    def program(s):
+        it = iterator(s * X)
+        total = take(it) + 10.0 * take(it)
+        for v in it:
+            total = total + np.sum(v)
+        return total + 0.0 * s
+
+    assert ckad.jit(program, engine="vm")(AT) == pytest.approx(program(AT), rel=1e-13)
+
+
+@pytest.mark.parametrize("iterator", _OF_SEQUENCES)
+def test_a_loop_takes_all_from_an_iterator(iterator: Function) -> None:
+    def program(s):
+        it, total = iterator(s * X), s
+        for v in it:
+            total = 0.5 * total + np.sum(v)
+        for v in it:
+            total = total + np.sum(v) ** 2
+        for _ in range(6):
+            for v in it:
+                total = total + np.sum(v)
+            total = 0.9 * total
+        return total
+
+    assert ckad.jit(program, engine="vm")(AT) == pytest.approx(program(AT), rel=1e-13)
+
+
+def _until_above(it: Any) -> Any:
+    total = 0.0
+    for v in it:
+        total = total + np.sum(v)
+        if total > 1.0:
+            break
+    return total
+
+
+def _first_of_pairs(it: Any) -> Any:
+    return sum(np.sum(v) for v, _ in zip(it, X[:1], strict=False))
+
+
+@pytest.mark.parametrize("iterator", [reversed, lambda x: zip(x, x, strict=True)])
+@pytest.mark.parametrize("take", [_any_above, _until_above, _first_of_pairs])
+def test_what_may_be_left_of_an_iterator_is_refused(iterator: Function, take: Function) -> None:
+    def program(s):
+        it = iterator(s * X)
+        return take(it) + sum(np.sum(v) for v in it) + 0.0 * s
 
     with pytest.raises(CkadError, match=r"run over again|ends early|which items"):
         ckad.jit(program, engine="vm")(AT)

@@ -265,6 +265,17 @@ def taken_by_a_slice_in_steps(x):
     return sum(one) * len(one)
 
 
+def taken_by_rows_of_an_array(x):
+    table = np.zeros((8, 9))
+    for n in range(7):
+        other = [0] * 9
+        for k in range(8, 0, -1):
+            other[k - 1] = x * k + table[n, k]
+        table[n + 1] = other
+    table[0, :] = other
+    return np.sum(table**2)
+
+
 def values_of_a_dict(x):
     one = [x]
     held = {"a": one}
@@ -273,7 +284,13 @@ def values_of_a_dict(x):
     return x * sum(len(v) for v in held.values()) + sum(sum(v) for _, v in held.items())
 
 
-@pytest.mark.parametrize("program", [taken_by_a_slice, taken_by_a_slice_in_steps, values_of_a_dict])
+@pytest.mark.parametrize(
+    "program",
+    [
+        *(taken_by_a_slice, taken_by_a_slice_in_steps, taken_by_rows_of_an_array),
+        values_of_a_dict,
+    ],
+)
 def test_items_that_are_taken_are_there(program):
     for x in (1.3, 0.9):
         check_number(program, x)

@@ -269,3 +269,20 @@ def over_products(p):
 def test_many_numbers_in_all_their_combinations_are_run_over_at_once():
     check_number(over_products, 1.1)
     assert str(ckad.explain(over_products, 1.1)).count("recorded once") == 3
+
+
+def over_counting_lists(p):
+    table, total = p * np.ones((9, 12)), 0.0
+    rows, columns = list(range(1, 9)), list(reversed(range(1, 12)))
+    for _ in range(30):
+        for i in rows:
+            for j in columns:
+                table[i, j] = 0.5 * (table[i - 1, j] + table[i, j - 1]) * (1.0 if i > 3 else p)
+        for k in (2, 4, 6, 8, 10, 9):
+            total += k * table[k % 9, k]
+    return total + np.sum(table) + i * j * p
+
+
+def test_a_list_that_counts_is_run_over_as_a_range_is():
+    check_number(over_counting_lists, 0.9)
+    assert len(ckad.trace(over_counting_lists)(0.9)) < 100

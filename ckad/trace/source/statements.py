@@ -208,10 +208,13 @@ def store(owner: Any, index: Any, value: Any) -> None:
         value = all_of(value, asks_length=True)
     if isinstance(owner, CONTAINERS):
         changing(owner)
-    elif isinstance(owner, np.ndarray):
-        _check_plain(owner, holds_tracer(value) or holds_tracer(index))
-    elif holds_tracer(value) or holds_tracer(index):
-        sparse.check_stored(owner)
+    else:
+        value = seen(value)  # an array takes its items
+        traced = holds_tracer(value) or holds_tracer(index)
+        if isinstance(owner, np.ndarray):
+            _check_plain(owner, traced)
+        elif traced:
+            sparse.check_stored(owner)
     if isinstance(owner, dict):
         check_key(index)
         if type(index) is Choice:

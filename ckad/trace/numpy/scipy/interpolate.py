@@ -82,10 +82,8 @@ def interp1d(
         raise ValueError(at_place(f"x {nodes.shape} and y {values.shape} must be equally long"))
     if not assume_sorted:
         numbers = known(nodes)
-        reject(numbers is None, "scipy.interpolate.interp1d of traced x without assume_sorted=True")
-        ascending = np.asarray(numbers)
-        order = np.argsort(ascending, kind="stable")
-        nodes, values = traced(ascending[order]), taken(values, order, 0)
+        order: Any = np.argsort(nodes if numbers is None else np.asarray(numbers), kind="stable")
+        nodes, values = taken(nodes, order, 0), taken(values, order, 0)
     if isinstance(fill_value, str):
         reject(fill_value != "extrapolate", f"scipy.interpolate.interp1d with {fill_value!r}")
         return Table(nodes, values, kind, None, False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -68,6 +69,8 @@ def for_loop(frame: Frame, node: ast.For) -> Flow | None:
             items.begin()
             node = returns.behind(frame, node)
             flow = _For(frame, node, items, over).run()
+            if flow is None:
+                items.end()
     frame.statement = node
     return returns.returned(frame, node, _after(frame, node, flow))
 
@@ -235,7 +238,10 @@ def _over_python(frame: Frame, node: ast.For, iterable: Any, over: several.RunOv
         items = long_lists.items_of(iterable, node, is_deep=depth_in(node) >= DEEP)
         if items is not None and records(lambda: each.loop.step(items.item(0))):
             with suppress(*_PEELED, *_WRITTEN_OUT):
-                return _For(frame, node, items, long_lists.Unchanged(iterable)).staged()
+                flow = _For(frame, node, items, long_lists.Unchanged(iterable)).staged()
+                if isinstance(iterable, Iterator):
+                    deque(iterable, maxlen=0)  # nothing is left for who runs over it again
+                return flow
     return each.run()
 
 

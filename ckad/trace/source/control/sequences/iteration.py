@@ -74,6 +74,9 @@ class Items:
     def begin(self) -> None:
         """They are run over now."""
 
+    def end(self) -> None:
+        """All of them have been run over."""
+
 
 class _InBuffers(Items):
     """The items of a list in buffers as it is now."""
@@ -102,18 +105,29 @@ class SinglePass(Items):
         bounds = [x.most if isinstance(x.length, Tracer) else x.length for x in parts]
         most = min((bound for bound in bounds if bound is not None), default=None)
         super().__init__(length, item, most, [x for part in parts for x in part.read])
-        self._parts, self._is_begun = parts, False
+        self._parts, self._is_begun, self._is_over = parts, False, False
         made(self)
 
     def __iter__(self) -> Iterator[Any]:
         self.begin()
-        return super().__iter__()
+        return self._to_the_end()
+
+    def _to_the_end(self) -> Iterator[Any]:
+        yield from super().__iter__()
+        self.end()
 
     def begin(self) -> None:
+        if self._is_over:
+            return
         self._check_unused()
         self._is_begun = True
         for part in self._parts:
             part.begin()
+
+    def end(self) -> None:
+        """Who runs over them again finds none."""
+        if not self._is_over:
+            self.length, self.most, self._is_over = 0, 0, True
 
     def _check_unused(self) -> None:
         inner = region()
@@ -122,6 +136,8 @@ class SinglePass(Items):
 
     def __next__(self) -> Any:
         """The first item; the others are left."""
+        if self._is_over:
+            raise StopIteration
         self._check_unused()
         if not isinstance(self.length, int):
             raise UnrecordableError.here(
@@ -356,8 +372,6 @@ def _item_of(x: Any, k: Any) -> Any:
 
 
 def _reversed(sequence: Any) -> Any:
-    if isinstance(sequence, builtins.range):
-        return sequence[::-1]
     found = items_of(sequence)
     return builtins.reversed(sequence) if found is None else found.backwards()
 

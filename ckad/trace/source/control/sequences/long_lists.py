@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
 import itertools
 import math
@@ -18,6 +19,7 @@ from ckad.tape.types import DType
 from ckad.trace import dispatch
 from ckad.trace.memory.context import current
 from ckad.trace.source.control.sequences.iteration import Items, SinglePass, number, of_known
+from ckad.trace.source.control.sequences.iteration import items_of as of_numbers
 from ckad.trace.source.control.sequences.picking import item as picked_item
 from ckad.trace.source.control.sequences.picking import leaf_of
 from ckad.trace.source.control.sequences.several import lists_behind
@@ -27,6 +29,8 @@ from ckad.trace.values.tracer import Tracer
 
 #: Lists of so many numbers, and of so many arrays, are run over as arrays are.
 LONG, MANY = 32, 8
+#: Counting lists of so many are run over as a range is.
+FEW = 5
 #: Iterators of what Python holds all items of.
 _OF_LISTS = tuple(map(type, (iter([]), iter(()), iter(range(0)), reversed([]))))
 _NUMBERS = (float, int, np.float64, np.int64, Tracer)
@@ -39,17 +43,37 @@ def items_of(x: Any, loop: ast.For, *, is_deep: bool = False) -> Items | None:
 
     The loop is written out in another recording where it is not known what steps change by that.
     """
+    listed = _taken(x)
+    if listed is None or (isinstance(x, Iterator) and not _is_taken_whole(loop)):
+        return None
+    if (counted := _counted(listed)) is not None:
+        return of_numbers(counted)
     found = listed_numbers(x)
     if found is not None or loop in current().written_out:
         return found
-    listed = _taken(x)
-    if listed is None:
-        return None
     is_long = is_deep or len(listed) >= LONG
     if not are_arrays(listed, loop.target) and not (is_long and _are_numbers(listed, loop.target)):
         return None
     current().filling.append(loop)
     return _stacked(listed)
+
+
+def _is_taken_whole(loop: ast.For) -> bool:
+    """Whether it does not matter how many items a loop takes from an iterator: it takes all, or
+    nobody else has the iterator, which is made where the loop is written."""
+    made = loop.iter
+    if isinstance(made, ast.Call) and isinstance(made.func, ast.Name):
+        return hasattr(builtins, made.func.id)
+    return not any(isinstance(part, (ast.Break, ast.Return)) for part in ast.walk(loop))
+
+
+def _counted(x: Sequence[Any]) -> range | None:
+    """The range whose numbers these are; None if they are of none."""
+    if len(x) < FEW or any(type(one) is not int for one in x) or x[0] == x[1]:
+        return None
+    step = x[1] - x[0]
+    counted = range(x[0], x[-1] + (1 if step > 0 else -1), step)
+    return counted if tuple(counted) == tuple(x) else None
 
 
 def listed_numbers(x: Any) -> Items | None:
