@@ -110,7 +110,73 @@ def within_an_inner_loop(x):
     return items[0] + 3 * items[1]
 
 
+def filled_and_emptied(x):
+    rows, total = [], 0.0
+    for _t in range(12):
+        for k in range(6):
+            rows.append(np.array([x + k, total]))
+        total = np.sin(total + np.sum(rows[2] * rows[-1]) * 0.01)
+        rows = []
+    return total + len(rows)
+
+
+class Collected:
+    def __init__(self):
+        self.items = []
+
+    def add(self, item):
+        self.items.append(item)
+        return len(self.items)
+
+    def clear(self):
+        self.items = []
+
+
+def emptied_by_a_method(x):
+    held, total = Collected(), 0.0
+    for t in range(12):
+        count = held.add(x * total + 1.0)
+        count = held.add(np.cos(x + t)) + count
+        total = np.sin(total + count * held.items[0] * held.items[-1])
+        held.clear()
+    return total
+
+
+def started_with_an_item(x):
+    items, total = [x], 0.0
+    for _t in range(12):
+        for k in range(6):
+            items.append(np.sin(x * k + total))
+        total = np.sin(total + items[0] * items[-1])
+        items = [x * total]
+    return total + items[0]
+
+
+def a_dict_that_is_emptied(x):
+    state, total = {}, 0.0
+    for t in range(12):
+        state["a"], state["b"] = x * total, x + 0.1 * t
+        total = 0.5 * np.sin(total + state["a"] * state["b"] + 0.1)
+        state = {}
+    return total + len(state)
+
+
+def a_dict_by_steps_that_is_emptied(x):
+    state, total = {}, 0.0
+    for _t in range(12):
+        for k in range(6):
+            state[k] = np.sin(x * k + total)
+        total = np.sin(total + state[3] * state[5])
+        state = {}
+    return total
+
+
 ONCE = [
+    filled_and_emptied,
+    emptied_by_a_method,
+    started_with_an_item,
+    a_dict_that_is_emptied,
+    a_dict_by_steps_that_is_emptied,
     a_population,
     a_simplex,
     on_one_side_only,
@@ -251,6 +317,48 @@ def by_a_swap_on_one_side(x):
     return s + one[1]
 
 
+def by_one_that_has_the_first_list(x):
+    items = []
+    first, total = items, 0.0
+    for t in range(12):
+        items.append(np.sin(x + total))
+        items.append(np.cos(x + t))
+        total = np.sin(total + items[0] * items[-1])
+        items = []
+    return total + 3 * sum(first)
+
+
+def by_one_that_has_the_first_dict(x):
+    items = {}
+    first, total = items, 0.0
+    for _t in range(12):
+        items["a"] = np.sin(x + total)
+        total = np.sin(total + items["a"])
+        items = {}
+    return total + 3 * sum(first.values())
+
+
+def by_one_from_inside_of_another(x):
+    items, kept, total = [], [], 0.0
+    for _t in range(12):
+        items.append(np.sin(x + total))
+        total = np.sin(total + items[-1])
+        kept.append(items)
+        items = []
+    return total + sum(one[0] for one in kept)
+
+
+def by_a_loop_of_no_steps(x):
+    items, n = [], 0
+    total = np.sin(x)
+    while total < -2.0:
+        items.append(x)
+        total, n = total + items[0], n + 1
+        items = []
+    items.append(x)
+    return total + sum(items) + n
+
+
 REFUSED = [
     *(by_an_object, by_a_default, by_a_dict, by_what_a_step_binds_to_it, by_the_caller),
     *(by_a_branch_of_the_step_before, by_a_swap_on_one_side),
@@ -260,6 +368,10 @@ RIGHT = [
     by_a_name_of_the_step_before,
     by_another_that_takes_turns,
     within_an_inner_loop,
+    by_one_that_has_the_first_list,
+    by_one_that_has_the_first_dict,
+    by_one_from_inside_of_another,
+    by_a_loop_of_no_steps,
 ]
 
 

@@ -64,7 +64,8 @@ class Body:
     """One recording of a loop's body."""
 
     def __init__(self, loop: Findings, trace: Trace, region: Region) -> None:
-        self.loop, self.trace, self.region = loop, trace, region
+        assert trace.parent is not None
+        self.loop, self.trace, self.region, self.around = loop, trace, region, trace.parent
         self.inputs: dict[Key, list[Tracer]] = {}
         self.entered: dict[Place, Storage] = {}  # the arrays among them
         self.started: dict[Key, Any] = {}  # what the names are bound to then
@@ -208,11 +209,11 @@ class Body:
 
     def find_carried(self) -> None:
         """Names that are read before they are bound carry; record again with those found now."""
-        found = False
+        found, rebound = False, self.loop.rebound(self.region)
         for key in self.region.changed:
             frame, before = key[0], self.region.changed[key]
             end = frame.names.get(key[1], MISSING)
-            if key in self.loop.carried or key in self.loop.unclear or end is before:
+            if key in rebound or self.loop.knows(key) or end is before:
                 continue
             end = handed(frame, end)
             if before is MISSING:
@@ -221,11 +222,12 @@ class Body:
             elif not self._is_needed(key, end) or remains(before, end, self.region.changed):
                 continue
             self._check_window(key, before, end)
-            assert self.trace.parent is not None
             found, is_asked = True, key in self.region.asked
-            if kept := self.loop.carried_from(key, handed(frame, before), end, is_asked):
-                self.loop.carry(key, kept, self.trace.parent, spread(end, kept.tree)[0])
+            before = handed(frame, self.loop.before(before, self.region.changed))
+            if kept := self.loop.carried_from(key, before, end, is_asked):
+                self.loop.carry(key, kept, self.around, spread(end, kept.tree)[0])
         if found:
+            self.loop.housing.forget(rebound)
             raise Again
 
     def _check_window(self, key: Key, before: Any, end: Any) -> None:
@@ -332,9 +334,8 @@ class Body:
         partial = flatten(end)[1] if holds_choice(end) else shared(first, end)
         if partial is None or partial == carried.tree or carried.tree.type is Maybe:
             return
-        assert self.trace.parent is not None
         wider = carried_from(key, first, end)
-        self.loop.carry(key, wider, self.trace.parent, spread(end, partial)[0])
+        self.loop.carry(key, wider, self.around, spread(end, partial)[0])
         raise Again
 
     def _last_value(self, key: Key, end: Any, first: int) -> Any:

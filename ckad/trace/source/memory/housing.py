@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -261,6 +261,13 @@ class Housing:
         del self.houses[house.mark]
         self.unhoused.add(house.mark)
         self.given_up.append(house.key)
+
+    def forget(self, keys: Collection[Key]) -> None:
+        """Keep in no buffers what steps are not expected to meet again."""
+        for house in [x for x in self.houses.values() if x.key in keys]:
+            house.leave()
+            del self.houses[house.mark]
+            self.given_up.append(house.key)
 
     def outgrown(self, found: Outgrown) -> bool:
         """Keep an array in no buffer; False if it is one of a loop around."""

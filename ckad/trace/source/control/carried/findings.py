@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ckad.errors import CarryError, CkadError
@@ -13,11 +14,10 @@ from ckad.trace.memory.context import Trace, WrittenOut
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source.control.carried.kinds import Carried, End, carried_from
 from ckad.trace.source.control.flow import Flow
-from ckad.trace.source.memory.contents import (
-    Contents,
-)
-from ckad.trace.source.memory.housing import Housing
+from ckad.trace.source.memory.contents import ITEMS, Contents
+from ckad.trace.source.memory.housing import ContainerHouse, Housing
 from ckad.trace.source.memory.objects import OfFunction
+from ckad.trace.source.memory.rows.numbered import Entries
 from ckad.trace.source.memory.sharing import Origin, Place, memory
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import (
@@ -28,6 +28,7 @@ from ckad.trace.source.names.frame import (
     Outside,
     Region,
     Unclear,
+    ledger,
 )
 from ckad.trace.source.outside import free
 from ckad.trace.source.values import (
@@ -60,6 +61,7 @@ class Mistaken(Again):
     """What was recalled of the loop is not as it was."""
 
 
+NOTHING: Mapping[Key, Any] = MappingProxyType({})
 #: Loops of at most so many steps may be written out for the objects that they put into lists.
 MOST_FILLED = 256
 
@@ -107,6 +109,37 @@ class Findings:
             self.leave(key, error)
             return None
 
+    def before(self, x: Any, changed: Mapping[Key, Any] = NOTHING) -> Any:
+        """What a name was bound to before the first step; for a list or dict that a step changes,
+        one of what that held then."""
+        known = ledger().contents.get(id(x)) if type(x) in (list, dict) else None
+        if known is None:
+            return x
+        house = self.housing.houses.get(id(x))
+        items = changed.get((known, ITEMS))
+        if isinstance(house, ContainerHouse) and house.is_built:
+            items = house.before
+        if type(items) is Entries:
+            return dict(zip(items.keys, items, strict=True))
+        return list(items) if type(items) is tuple else x
+
+    def knows(self, key: Key) -> bool:
+        """Whether it is settled what becomes of a name."""
+        return key in self.carried or key in self.unclear
+
+    def rebound(self, inner: Region) -> set[Key]:
+        """The items of lists and dicts of which later steps have others, by names that will be
+        carried."""
+        changed = ((k, x) for k, x in inner.changed.items() if type(x) in (list, dict))
+        others = (
+            x
+            for (frame, name), x in changed
+            if frame.names.get(name, x) is not x
+            and (frame, name) in inner.read
+            and (frame, name) not in self.unclear
+        )
+        return {(ledger().contents[id(x)], ITEMS) for x in others if id(x) in ledger().contents}
+
     def leave(self, key: Key, error: CkadError) -> None:
         """A name is of another kind after a step, which is an error where it is read."""
         node, can_be = self.steps.node, self.may_be_written_out
@@ -124,7 +157,7 @@ class Findings:
             self.first_read = free.mark()
         free.forget(self.first_read)
         for key in filter(self.carried.__contains__, self.spoilt):
-            before = self.carried[key].starting_with(key[0].names.get(key[1]))
+            before = self.carried[key].starting_with(self.before(key[0].names.get(key[1])))
             self.forget(key)
             if before is not None:
                 self.carry(key, before, around)
