@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, MutableMapping
+
 from ckad.passes.rewrite import as_it_is, rebuild
 from ckad.tape.builder import Builder
 from ckad.tape.ops import BY_CODE, OPS, Group, Op
@@ -30,12 +32,24 @@ class Sharing(Builder):
 
     def append(self, op: Op, operands: tuple[int, ...], attrs: tuple[int, ...], type: Type) -> int:
         if op in _SHARED:
-            named = tuple(sorted(operands)) if op in _SYMMETRIC else operands
+            named = operands
+            if op in _SYMMETRIC and operands[0] > operands[1]:
+                named = operands[1], operands[0]
             n = len(self.rows)
             found = self._seen.setdefault((op, named, attrs, type), n)
             if found < n:
                 return found
         return _append(self, op, operands, attrs, type)
+
+    def copy_rows(
+        self,
+        tape: Tape,
+        wanted: Iterable[int],
+        env: MutableMapping[int, int] | list[int],
+        change: Callable[[Tape], Tape] = lambda body: body,
+    ) -> None:
+        for k in wanted:
+            env[k] = self.copy_row(tape, k, env, change)
 
 
 _append = Builder.append

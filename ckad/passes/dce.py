@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 from ckad.passes.liveness import needed
 from ckad.passes.rewrite import is_same, rebuild, with_outputs
-from ckad.tape.builder import APART, Builder
+from ckad.tape.builder import Builder
 from ckad.tape.control import UNGUARDED, Loop, loop_attrs, read_loop
 from ckad.tape.ops import Op
 from ckad.tape.routines import routine_of
@@ -43,25 +43,27 @@ def _slimmed(tape: Tape) -> Tape:
     if all(live) and not alone and _are_slim(tape, used_results):
         return tape
     b, env = Builder(), [-1] * len(rows)
-    renamed = env.__getitem__
     results: dict[int, dict[int, int]] = {}
     replaced = {rows[k].operands[0] for k in alone}
+    plain: list[int] = []  # rows that are copied as they are, as soon as another one needs them
     for k, row in enumerate(rows):
         if not live[k] or k in replaced:
             continue
+        is_result = row.op is Op.RESULT and row.operands[0] in results
+        if not (row.op is Op.LOOP or is_result or k in alone):
+            plain.append(k)
+            continue
+        b.copy_rows(tape, plain, env, dce)
+        plain.clear()
         if row.op is Op.LOOP:
             b.where = tape.sources[row.source]
             env[k], results[k] = _slim_loop(b, tape, row, env, used_results.get(k, set()))
-        elif row.op is Op.RESULT and row.operands[0] in results:
+        elif is_result:
             b.where = tape.sources[row.source]
             env[k] = _result(b, row, env, results[row.operands[0]][row.attrs[0]])
-        elif k in alone:
+        else:
             env[k] = _part(b, tape, k, env)
-        elif row.op in APART:
-            env[k] = b.copy_row(tape, k, env, dce)
-        else:  # as `copy_row` does it, for most of all rows
-            b.where = tape.sources[row.source]
-            env[k] = b.append(row.op, tuple(map(renamed, row.operands)), row.attrs, row.type)
+    b.copy_rows(tape, plain, env, dce)
     made = b.tape([env[k] for k in tape.outputs.tolist()])
     if is_same(tape, made):
         return tape
@@ -200,9 +202,7 @@ def _with_inputs(tape: Tape, positions: list[int]) -> Tape:
     b, env = Builder(), [-1] * len(tape)
     for p in positions:
         env[inputs[p]] = b.input(tape.rows[inputs[p]].type)
-    for k, row in enumerate(tape.rows):
-        if row.op is not Op.INPUT:
-            env[k] = b.copy_row(tape, k, env)
+    b.copy_rows(tape, (k for k, row in enumerate(tape.rows) if row.op is not Op.INPUT), env)
     return b.tape([env[k] for k in tape.outputs.tolist()])
 
 
@@ -218,9 +218,7 @@ def drop_inputs(tape: Tape, positions: set[int]) -> Tape:
     inputs = tape.inputs.tolist()
     dropped = {inputs[p] for p in positions}
     b, env = Builder(), [-1] * len(tape)
-    for k in range(len(tape)):
-        if k not in dropped:
-            env[k] = b.copy_row(tape, k, env)
+    b.copy_rows(tape, (k for k in range(len(tape)) if k not in dropped), env)
     return b.tape([env[k] for k in tape.outputs.tolist()])
 
 

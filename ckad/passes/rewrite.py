@@ -25,19 +25,19 @@ def rebuild(
     """Each row as ``rewrite`` gives it, bodies changed by ``on_body``; ``tape`` if all stay."""
     b = Builder() if b is None else b
     env: list[int] = []
-    sources, copy_row, append, renamed = tape.sources, b.copy_row, b.append, env.__getitem__
-    rows = b.rows
+    sources, append, rows = tape.sources, b.append, b.rows
     for k, row in enumerate(tape.rows):
-        op, operands, attrs, type, source = row
-        b.where = sources[source]
+        b.where = sources[row.source]
         before = len(rows)
         new = rewrite(b, row, env)
         if len(rows) > before:
             b.emitted += rows[before:]
-        if new is None and op in APART:
-            new = copy_row(tape, k, env, on_body)
-        elif new is None:  # as `copy_row` does it, for most of all rows
-            new = append(op, tuple(map(renamed, operands)), attrs, type)
+        if new is None:
+            op, operands, attrs, type, _ = row
+            if op in APART:
+                new = b.copy_row(tape, k, env, on_body)
+            else:  # as `copy_row` does it, for most of all rows
+                new = append(op, tuple([env[x] for x in operands]), attrs, type)
         env.append(new)
     made = b.tape([env[k] for k in tape.outputs.tolist()])
     return tape if is_same(tape, made) else made
@@ -77,9 +77,7 @@ def with_outputs(tape: Tape, outputs: Sequence[int]) -> Tape:
 def appended(b: Builder, tape: Tape, operands: Sequence[int]) -> list[int]:
     """Append the rows of a tape on these operands; the rows of its outputs."""
     env = dict(zip(tape.inputs.tolist(), operands, strict=True))
-    for k in range(len(tape)):
-        if k not in env:
-            env[k] = b.copy_row(tape, k, env)
+    b.copy_rows(tape, (k for k in range(len(tape)) if k not in env), env)
     return [env[k] for k in tape.outputs.tolist()]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NoReturn
 from weakref import ref
@@ -156,6 +156,35 @@ class Builder:
             n = BODY_COUNT[op]
             attrs = (*(self.body(change(tape.bodies[k])) for k in attrs[:n]), *attrs[n:])
         return self.append(op, tuple(map(env.__getitem__, operands)), attrs, type)
+
+    def copy_rows(
+        self,
+        tape: Tape,
+        wanted: Iterable[int],
+        env: MutableMapping[int, int] | list[int],
+        change: Callable[[Tape], Tape] = lambda body: body,
+    ) -> None:
+        """``copy_row`` of several rows, whose new numbers ``env`` gets."""
+        if self.refuse is not None:
+            self.refuse()
+        given, rows, numbers, source = tape.rows, self.rows, dict[int, int](), -1
+        for k in wanted:
+            row = given[k]
+            op, operands, attrs, type, source = row
+            if op in APART:
+                env[k] = self.copy_row(tape, k, env, change)
+                continue
+            if source in numbers:
+                number = numbers[source]
+            else:
+                number = self._sources.setdefault(tape.sources[source], len(self._sources))
+                numbers[source] = number
+            renamed = tuple([env[x] for x in operands])
+            env[k] = len(rows)
+            is_same = renamed == operands and number == source
+            rows.append(row if is_same else _new(Row, (op, renamed, attrs, type, number)))
+        if source >= 0:
+            self.where = tape.sources[source]
 
     def tape(self, outputs: Iterable[int]) -> Tape:
         """Freeze the rows into a Tape."""

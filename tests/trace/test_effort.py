@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import ckad
 from ckad.errors import AsRunWarning
 from ckad.trace.arguments import take_apart
-from ckad.trace.memory import foreseen
+from ckad.trace.memory import foreseen, known
 from ckad.trace.memory.context import Given, Most, TooMuch
 from ckad.trace.record import record
 from ckad.transforms import attempts
@@ -176,3 +177,37 @@ def test_bodies_deep_in_bodies_are_more_effort():
                 most *= 2
 
     assert spent(64)[0] > 4 * spent(16)[0]
+
+
+def spikes(p, n):
+    """Lists whose lengths depend on arguments, and the times since what was appended last."""
+    v, last, times, found = p[0], None, [[] for _ in range(4)], 0.0
+    for k in range(n):
+        t = 0.1 * k
+        v = 0.0 if last is not None and t - last < 2.0 else v + p[1] * math.sin(0.1 * t)
+        for own in times:
+            if v > 0.1:
+                own.append(t)
+                last = t
+        found = found + v
+    return found + sum(sum(own) for own in times)
+
+
+def test_what_no_later_step_knows_is_not_followed(monkeypatch):
+    runs = []
+    once = foreseen._Steps.run
+
+    def noted(self, inputs):
+        runs.append(inputs)
+        return once(self, inputs)
+
+    monkeypatch.setattr(foreseen._Steps, "run", noted)
+    assert np.isclose(ckad.jit(spikes)(P, 400), spikes(P, 400))
+    assert len(runs) < 400
+
+
+def test_loops_of_arguments_are_not_cut_down_to_single_results(monkeypatch):
+    cut = []
+    monkeypatch.setattr(known, "needed_alone", lambda tape: cut.append(tape))
+    assert ckad.trace(spikes)(P, 400)
+    assert not cut

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ckad.errors import CkadError, TraceError, UnrecordableError
+from ckad.passes.liveness import Reads
 from ckad.place import Source, user_place
 from ckad.tape.builder import APART, Builder
 from ckad.tape.ops import Op
@@ -164,6 +165,7 @@ class Trace:
         self.outside: dict[tuple[int, str], Any] = parent.outside if parent else {}
         self.recursions = 0  # deep calls of functions within themselves, under traced conditions
         self.apart: dict[int, tuple[Tape, Tape]] = {}  # body's number -> it, that by its results
+        self.reads = Reads()  # what results of loops and branches depend on
         self.endless: set[Any] = set()  # functions that call themselves deeper than is recorded
         self.late: list[Late] = []  # rows of constants that are not known yet
         self.index_range: tuple[int, int] | None = None  # of the step's number, half-open
@@ -244,15 +246,7 @@ class Trace:
             else:
                 b.where = frozen.sources[rows[x].source]
                 env[x] = b.input(rows[x].type)
-        append, renamed = b.append, env.__getitem__
-        for k, (op, operands, attrs, type, source) in enumerate(rows):
-            if k in env:
-                continue
-            if op in APART:
-                env[k] = b.copy_row(frozen, k, env)
-            else:  # as `copy_row` does it, for most of all rows
-                b.where = frozen.sources[source]
-                env[k] = append(op, tuple(map(renamed, operands)), attrs, type)
+        b.copy_rows(frozen, (k for k in range(len(rows)) if k not in env), env)
         return b.tape([env[k] for k in outputs])
 
 

@@ -83,7 +83,7 @@ def _follow(
         return None
     most = {k: values[k] for k in known}
     budget = MOST_ROWS // max(step.size, 1)
-    exact, k = True, 0
+    exact, k, lost = True, 0, set[int]()
     before: list[Any] = []
     while k < length:
         if flag is not None:
@@ -111,6 +111,12 @@ def _follow(
                 most[position] = UNKNOWN
             elif old is not UNKNOWN and new > old:
                 most[position] = new
+        unknown = {position for position, x in values.items() if x is UNKNOWN}
+        if not unknown <= lost:
+            lost |= unknown
+            if step.forget(unknown) >= {*wanted} and flag is None and length <= budget:
+                k = length
+                break
     last = {position: values[position] if exact else UNKNOWN for position in wanted}
     return Foreseen(k, exact, last, {k: most.get(k, UNKNOWN) for k in wanted})
 
@@ -183,13 +189,37 @@ class _Steps:
         self._entries = [x for x in self._entries if x[0] in kept]
         self.reads_index = any(position == 0 for _, position in self._entries)
 
-    def _dead(self, known: set[int]) -> set[int]:
-        """Rows that are unknown at every step if no other inputs are known."""
+    def forget(self, unknown: set[int]) -> set[int]:
+        """The carried values, of those unknown now, that no later step knows; what only they lead
+        to is run no more."""
+        while True:
+            others = {k + 1 for k in self._outputs if k not in unknown}
+            dead = self._dead({0, *others}, closely=True)
+            pairs = zip(self._outputs, self.targets, strict=True)
+            found = {k for k, target in pairs if k in unknown and target in dead}
+            if found == unknown:
+                break
+            unknown = found
+        gone = {self._places[k] for k in dead}
+        self.code = [x for x in self.code if x[0] not in gone]
+        return unknown
+
+    def gives(self, known: set[int]) -> bool:
+        """Whether its one output may be known if no other inputs are."""
+        return self.targets[0] not in self._dead(known, closely=True)
+
+    def _dead(self, known: set[int], closely: bool = False) -> set[int]:
+        """Rows that are unknown at every step if no other inputs are known; looked at ``closely``,
+        what is chosen by an unknown condition is one of two that are known, too."""
         dead: set[int] = set()
         for k in self._places:
             row, needed = self._rows[k], self._needed(k)
             if row.op == Op.INPUT:
                 is_dead = row.attrs[0] not in known
+            elif closely and row.op == Op.SELECT:
+                is_dead = sum(x in dead for x in needed[1:]) + (needed[0] in dead) > 1
+            elif closely and row.op == Op.RESULT:
+                is_dead = not self._control(k).may_be_known(dead)
             elif row.op in (Op.AND, Op.OR, Op.SELECT, Op.RESULT):
                 is_dead = all(x in dead for x in needed)
             else:
@@ -267,6 +297,10 @@ class _Control:
     def read(self, places: Mapping[int, int]) -> None:
         """Note the places of the rows that it needs."""
 
+    def may_be_known(self, dead: set[int]) -> bool:
+        """Whether it may give a number where these rows are unknown."""
+        return not dead.issuperset(self.needed)
+
     def run(self, values: Values) -> Any:
         return UNKNOWN
 
@@ -278,6 +312,12 @@ class _Cond(_Control):
         self.inputs = sorted({k for side in self.sides for k in side.inputs})
         self.needed = [predicate, *(operands[k] for k in self.inputs)]
         self.size = sum(side.size for side in self.sides)
+
+    def may_be_known(self, dead: set[int]) -> bool:
+        predicate, *operands = self.needed
+        known = {k for k, x in zip(self.inputs, operands, strict=True) if x not in dead}
+        told = any if predicate not in dead else all
+        return told(side.gives(known) for side in self.sides)
 
     def read(self, places: Mapping[int, int]) -> None:
         self.predicate, *operands = (places[k] for k in self.needed)

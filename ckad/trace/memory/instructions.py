@@ -46,6 +46,7 @@ _PLAIN_IF_WHOLE: dict[Op, Callable[..., Any]] = {
     Op.FLOORDIV: operator.floordiv,
     Op.MOD: operator.mod,
 }
+_EXTREME: dict[Op, Callable[..., Any]] = {Op.MAXIMUM: max, Op.MINIMUM: min}
 
 
 def elementwise(row: Row, operands: Sequence[int], rows: Sequence[Row]) -> Instruction:
@@ -94,6 +95,8 @@ def _function(row: Row, rows: Sequence[Row]) -> Callable[..., Any]:
     whole = _PLAIN_IF_WHOLE.get(row.op) if dtype is DType.I64 else None
     if whole is not None:
         return lambda x, y: whole(x, y) if y else by_rule(x, y)
+    if row.op in _EXTREME and dtype is DType.I64:
+        return _EXTREME[row.op]
     return _PLAIN.get(row.op, by_rule)
 
 

@@ -143,7 +143,7 @@ def _number(trace: Trace, row: int, numbers: _Numbers) -> np.ndarray | None:
     pending, controls = [row], dict[int, _Control]()
     while pending:
         k = pending[-1]
-        operands = trace.builder.rows[k].operands
+        operands: Sequence[int] = trace.builder.rows[k].operands
         if running and trace.builder.rows[k].op is Op.RESULT:
             if k not in controls and (test := _test_of(trace, k)) is not None:
                 if test not in answers:
@@ -156,8 +156,12 @@ def _number(trace: Trace, row: int, numbers: _Numbers) -> np.ndarray | None:
                     pending.pop()
                     continue
             if k not in controls:
-                controls[k] = _alone(trace, k)
-            operands = controls[k].operands
+                b = trace.builder
+                operands = trace.reads.behind(b.rows, b.bodies, k)
+                if all(answers.get(x) is not None for x in operands):
+                    controls[k] = _alone(trace, k)
+            if k in controls:
+                operands = controls[k].operands
         missing = [x for x in operands if x not in answers]
         if any(answers.get(x, ()) is None for x in operands):
             answers[k] = picked(trace, k, partial(_operand, trace, numbers))
