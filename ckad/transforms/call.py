@@ -46,6 +46,7 @@ from ckad.transforms import attempts, reuse
 from ckad.transforms.arguments.sources import as_arrays
 from ckad.transforms.arguments.unchanged import unchanged
 from ckad.transforms.finite import explained
+from ckad.transforms.repeated import integers
 from ckad.transforms.repeated import moves as moved
 from ckad.transforms.repeated.calls import forget
 from ckad.transforms.repeated.recording import lock, recorded, remember, tapes, with_numbers
@@ -85,6 +86,10 @@ class Call:
             key = why
         if known is not None:
             self.arguments: Arguments = known.form.like(args)
+        elif not isinstance(key, Alone) and integers.are_asked(key):
+            given_now = take_apart(args)
+            known, self.arguments = integers.kept_for(key, given_now), given_now.pinned()
+        if known is not None:
             found = attempts.usable(known, self.arguments, self._leads_along)
         is_repeated = found is not None
         if found is not None:
@@ -342,6 +347,7 @@ def clear_caches() -> None:
         tapes.clear()
     reuse.clear()
     moved.clear()
+    integers.clear()
     for more in also_cleared:
         more.clear()
     arena.clear()

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ckad import locks, trees
-from ckad.patterns import fields_of
+from ckad.patterns import fields_of, is_sparse
 from ckad.tape.tape import Tape
 from ckad.trace.arguments import Arguments
 from ckad.trace.memory.context import ALL, Most
@@ -229,6 +229,9 @@ def _kind(x: Any, arrays: list[np.ndarray]) -> object:
         return kind, tuple([_kind(item, arrays) for item in x])
     if dataclasses.is_dataclass(kind):
         return kind, _of_fields(x, arrays)
+    if is_sparse(x):
+        numbers, pattern = trees.matrix_of(x)
+        return pattern, _kind(numbers, arrays)
     return _constant(x)
 
 
