@@ -45,16 +45,17 @@ class Arguments(NamedTuple):
     def has_made(self) -> bool:
         return any(map(has_made, self.own_trees))
 
+    @property
+    def integers(self) -> list[np.ndarray]:
+        """The plain arrays of integers and bools among the leaves that are traced."""
+        return [self.leaves[k] for k in self.traced if _is_integers(self.leaves[k])]
+
     def pinned(self) -> Arguments:
         """The same with plain arrays of integers and bools as they are, not traced."""
-        leaves, traced = list(self.leaves), []
-        for k in self.traced:
-            x = leaves[k]
-            if isinstance(x, np.ndarray) and x.dtype.kind in "iub":
-                leaves[k] = x.copy()
-            else:
-                traced.append(k)
-        return self._replace(leaves=leaves, traced=traced)
+        leaves = [x.copy() if _is_integers(x) else x for x in self.leaves]
+        return self._replace(
+            leaves=leaves, traced=[k for k in self.traced if not _is_integers(leaves[k])]
+        )
 
     def parts(self) -> list[int]:
         """Which of the array leaves are the real or imaginary part of a complex one."""
@@ -89,6 +90,10 @@ def take_apart(args: Sequence[Any]) -> Arguments:
             leaves[k] = _keep_kind(leaves[k])
     flat = len(args) == treedef.num_leaves == treedef.num_nodes - 1
     return Arguments(leaves, treedef, traced, spans, own_trees, flat)
+
+
+def _is_integers(leaf: Any) -> bool:
+    return isinstance(leaf, np.ndarray) and leaf.dtype.kind in "iub"
 
 
 def is_traced(leaf: Any) -> bool:

@@ -44,6 +44,7 @@ from ckad.trace.memory.opened import is_tracing
 from ckad.trace.record import Given
 from ckad.trace.source.control.notes import is_noting
 from ckad.trace.values.tracer import Tracer
+from ckad.transforms.repeated import integers
 from ckad.transforms.reuse import Alone, Recorded
 
 #: What is asked of a recording: its arguments, its key, what the numbers decide, how much is
@@ -321,9 +322,7 @@ def recorded(
         if decides is Given.NOTHING and refusal and not is_last:
             continue  # it has been tried
         if decides and arguments is given:
-            arguments = given.pinned()
-            if len(arguments.traced) < len(given.traced):
-                as_run = Alone("it asks for an argument's numbers")
+            arguments, as_run = given.pinned(), integers.key_for(key, given)
         try:
             if not decides:
                 return given, once(given, key, decides, most, None)

@@ -46,7 +46,7 @@ from ckad.transforms import attempts, reuse
 from ckad.transforms.arguments.sources import as_arrays
 from ckad.transforms.arguments.unchanged import unchanged
 from ckad.transforms.finite import explained
-from ckad.transforms.repeated import changing
+from ckad.transforms.repeated import changing, integers
 from ckad.transforms.repeated.calls import forget
 from ckad.transforms.repeated.recording import lock, recorded, remember, tapes, with_numbers
 from ckad.transforms.reuse import Alone, Recorded
@@ -86,6 +86,10 @@ class Call:
             key = why
         if known is not None:
             self.arguments: Arguments = known.form.like(args)
+        elif not isinstance(key, Alone) and integers.are_asked(key):
+            given_now = take_apart(args)
+            known, self.arguments = integers.kept_for(key, given_now), given_now.pinned()
+        if known is not None:
             found = attempts.usable(known, self.arguments, self._leads_along)
         is_repeated = found is not None
         if found is not None:
@@ -343,6 +347,7 @@ def clear_caches() -> None:
         tapes.clear()
     reuse.clear()
     changing.clear()
+    integers.clear()
     for more in also_cleared:
         more.clear()
     arena.clear()

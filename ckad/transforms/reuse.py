@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ckad import locks, trees
-from ckad.patterns import attributes_of
+from ckad.patterns import attributes_of, is_sparse
 from ckad.tape.tape import Tape
 from ckad.trace.arguments import Arguments
 from ckad.trace.given import computes
@@ -234,6 +234,9 @@ def _kind(x: Any, arrays: list[np.ndarray]) -> object:
             raise Alone(f"an argument is, or holds, a {kind.__qualname__}, with a __post_init__")
         names = attributes_of(x)
         return kind, names, tuple([_kind(getattr(x, name, None), arrays) for name in names])
+    if is_sparse(x):
+        numbers, pattern = trees.matrix_of(x)
+        return pattern, _kind(numbers, arrays)
     return _constant(x)
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import scipy.sparse as sps
 import scipy.special
 
 import ckad
@@ -159,6 +160,69 @@ def test_transformed_functions_are_recorded_once(recordings):
         np.testing.assert_array_equal(ckad.jit(ckad.vmap(h))(batch), batch**3)
         np.testing.assert_array_equal(ckad.jit(ckad.vmap(h, 0, 0))(batch), batch**3)
     assert len(recordings) == 7  # of h by itself, too, in three of them
+
+
+def by_places(data: Any, indices: Any, indptr: Any, x: Any) -> Any:
+    n = x.shape[0]
+    return np.sum(np.sin(sps.csr_matrix((data, indices, indptr), shape=(n, n)) @ x))
+
+
+def by_matrix(a: Any, x: Any) -> Any:
+    return np.sum(np.sin(a @ x))
+
+
+def a_matrix(shift: int = 0) -> Any:
+    dense = np.diag([1.0, 2.0, 3.0, 4.0])
+    dense[1, (2 + shift) % 4] = 5.0
+    return sps.csr_matrix(dense)
+
+
+def parts(a: Any, x: Any) -> tuple[Any, ...]:
+    return a.data, a.indices.astype(np.int64), a.indptr.astype(np.int64), x
+
+
+@pytest.mark.parametrize(
+    ("program", "wrt", "arguments"),
+    [(by_places, (0, 3), parts), (by_matrix, (0, 1), lambda a, x: (a, x))],
+    ids=["indices", "matrix"],
+)
+def test_a_recording_for_known_places_is_used_again(program, wrt, arguments, recordings):
+    """Of a sparse matrix; those that are met at one call alone are not kept."""
+    x, g = np.array([0.1, 0.2, 0.3, 0.4]), ckad.value_and_grad(program, wrt)
+
+    def check(a: Any, x: Any) -> None:
+        value, (by_a, by_x) = g(*arguments(a, x))
+        slope = np.cos(a @ x)
+        np.testing.assert_allclose(value, np.sum(np.sin(a @ x)), rtol=1e-14)
+        np.testing.assert_allclose(by_x, a.T @ slope, rtol=1e-14)
+        by_data = np.asarray(getattr(by_a, "data", by_a))
+        rows = np.repeat(np.arange(4), np.diff(a.indptr))
+        np.testing.assert_allclose(by_data, slope[rows] * x[a.indices], rtol=1e-14)
+
+    for _ in range(3):
+        check(a_matrix(), x)
+    made = len(recordings)
+    for k in range(12):
+        check(2.0 * a_matrix(), x + k)
+    assert len(recordings) == made
+    check(a_matrix(1), x)  # as many elements, elsewhere
+    assert len(recordings) > made
+    check(a_matrix(), x)
+
+
+def test_integers_that_a_function_writes_into_are_met_as_they_were_given():
+    def program(x: Any, counts: Any) -> Any:
+        total = 0.0
+        for k in range(counts[0]):
+            total = total + x**k
+        counts = counts + 1
+        return total * counts.sum()
+
+    g = ckad.value_and_grad(program)
+    for n in (3, 3, 3, 2, 3, 2, 2, 2, 3):
+        value, slope = g(0.5, np.array([n, 0]))
+        assert value == sum(0.5**k for k in range(n)) * (n + 2)
+        assert slope == sum(k * 0.5 ** (k - 1) for k in range(n)) * (n + 2)
 
 
 def test_three_scalars(recordings):

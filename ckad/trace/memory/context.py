@@ -17,11 +17,10 @@ import numpy as np
 from ckad.errors import CkadError, TraceError, UnrecordableError
 from ckad.passes.liveness import Reads
 from ckad.place import Source, user_place
-from ckad.tape.builder import APART, Builder
+from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 from ckad.tape.types import Type
-from ckad.trace.memory.opened import opened, stack
 from ckad.trace.memory.storage import Storage, Written, forget_spoilt
 from ckad.trace.memory.views import Path
 

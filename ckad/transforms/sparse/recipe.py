@@ -102,7 +102,7 @@ def recipe_of(
     call: Call, wrt: Sequence[int], mode: str, given: Pattern | None = None, second: bool = False
 ) -> Recipe:
     """The recipe of a Jacobian, or a Hessian, of a pattern that is ``given`` or found."""
-    how = second, mode, given and given.key, call.contracts
+    how = second, mode, given, call.contracts
     key = _key(call, _known(call), tuple(wrt), *how)
     dtype = call.tape.input_types[wrt[0]].numpy
     shapes = call.tape.output_types[0].shape, call.tape.input_types[wrt[0]].shape
