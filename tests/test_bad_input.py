@@ -6,6 +6,7 @@ Every function under ``@bad`` does one thing wrong, at the line that ends in ``#
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +15,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import ckad
 from ckad.errors import (
     AliasError,
+    AsRunWarning,
     BudgetError,
     CarryError,
     CkadError,
@@ -354,6 +357,43 @@ def differentiated_by_an_object() -> None:
 @bad(TraceError, "returns a generator; ckad can return arrays")
 def generator_as_result() -> None:
     ckad.jit(lambda x: (item for item in x))(X)  # here
+
+
+@bad(TraceError, "returns its argument as it is, a object; ckad can return arrays")
+def object_as_argument() -> None:
+    ckad.jit(np.sum)(object())  # here
+
+
+@bad(TraceError, r"^\S+ 3\.0 is no function\. Pass the function itself, .* ckad\.grad\(f\)\(x\)")
+def number_as_function() -> None:
+    ckad.grad(3.0)(X)  # type: ignore[arg-type]  # here
+
+
+def shift(u: Any, by: float) -> None:
+    u += by
+
+
+@bad(TraceError, r"shift .*writes into argument 0 and returns nothing; .* pass returns=0")
+def nothing_returned_by_jit() -> None:
+    ckad.jit(shift)(X, 1.0)  # here
+
+
+@bad(TraceError, "writes into argument 0 and returns nothing")
+def nothing_returned_by_vjp() -> None:
+    ckad.vjp(shift, X, 1.0)  # here
+
+
+@bad(UnsupportedFunctionError, r"no rule for np\.linalg\.solve of sparse matrices\. .*toarray\(\)")
+def dense_function_of_a_sparse_matrix() -> None:
+    def f(x: Any) -> Any:
+        return np.sum(np.linalg.solve(scipy.sparse.diags(x), x))  # here
+
+    ckad.grad(f)(X)
+
+
+@bad(CarryError, r"different structures, array and \(array, array\)\. Return the same")
+def sides_of_different_structures() -> None:
+    ckad.jit(lambda x: ckad.cond(x[0] > 0, lambda y: y, lambda y: (y, y), x))(X)  # here
 
 
 @bad(DifferentiationError, "argnums=2 names no argument of this call, which has 1")
@@ -748,9 +788,30 @@ def test_the_users_own_errors_pass_through() -> None:
         ckad.grad(f)(X)
 
 
-def test_shapes_that_do_not_fit_are_named() -> None:
-    with pytest.raises(ValueError, match=rf"{FILE}:\d+: operands could not be broadcast"):
-        ckad.jit(lambda x: x + x[1:])(X)
+@pytest.mark.parametrize(
+    ("f", "error", "message"),
+    [
+        (lambda x: x + x[1:], ValueError, "operands could not be broadcast"),
+        (lambda x: x @ x[1:], ValueError, r"do not fit: 5 != 4\. .* x\.T turns a matrix"),
+        (lambda x: x + None, TypeError, r"None is used .* without return gives None"),
+        (lambda x: x(0), TypeError, "'ndarray' object is not callable"),
+        (lambda x: np.sum(x, dim=0), UnsupportedFunctionError, "dim=.* Leave the option out"),
+        (lambda x: math.factorial(x[0]), UnsupportedFunctionError, r"traced value\. Write it with"),
+    ],
+)
+def test_errors_of_python_name_the_line(f: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=rf"{FILE}:\d+: .*{message}"):
+        ckad.jit(f)(X)
+
+
+def test_options_that_are_given_to_the_function_are_told() -> None:
+    with pytest.raises(TypeError, match=r"'memory'\. If it .* ckad\.grad\(f, memory=\.\.\.\)\(x\)"):
+        ckad.grad(lambda x: np.sum(x))(X, memory="1 MB")
+
+
+def test_a_missing_key_is_told_by_its_number() -> None:
+    with pytest.warns(AsRunWarning), pytest.raises(KeyError, match=r"^0\.1\b"):
+        ckad.jit(lambda x: x * {0.5: 2.0}[x[0]])(X)
 
 
 class Doubled(np.ndarray):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -185,8 +186,18 @@ def _check_method(method: str, options: dict[str, Any]) -> None:
     if method not in METHODS:
         names = ", ".join([*METHODS, *fixed.METHODS, *SCIPYS])
         raise ValueError(at_place(f"method={method!r} is not known. Take one of {names}."))
+    _refuse_unknown(method, options)
+
+
+def _refuse_unknown(method: str, options: dict[str, Any]) -> None:
     if options:
-        raise TypeError(at_place(f"{method} has no option {', '.join(options)}."))
+        parameters = signature(solve_ivp).parameters.values()
+        known = [x.name for x in parameters if x.kind is x.KEYWORD_ONLY]
+        raise TypeError(
+            at_place(
+                f"{method} has no option {', '.join(options)}; solve_ivp has {', '.join(known)}."
+            )
+        )
 
 
 def _refuse_jacobian(method: str) -> None:
@@ -199,8 +210,7 @@ def _refuse_jacobian(method: str) -> None:
 def _refuse_for_fixed(
     method: str, dense_output: bool, events: Any, options: dict[str, Any]
 ) -> None:
-    if options:
-        raise TypeError(at_place(f"{method} has no option {', '.join(options)}."))
+    _refuse_unknown(method, options)
     if dense_output or events is not None:
         name = "dense_output" if dense_output else "events"
         raise ValueError(

@@ -128,10 +128,11 @@ def minimize(
 
 def _check(method: str, jac: Any, bounds: Any, refused: dict[str, Any]) -> None:
     if method not in METHODS and method != BOUNDED:
+        names = ", ".join([*METHODS, BOUNDED])
         raise ValueError(
             at_place(
-                f"method={method!r} is not recorded. Take one of {[*METHODS, BOUNDED]}, or SciPy's "
-                "outside of transformed functions, with ckad.value_and_grad(fun) and jac=True."
+                f"method={method!r} is not recorded. Take one of {names}, or SciPy's outside of "
+                "transformed functions, with ckad.value_and_grad(fun) and jac=True."
             )
         )
     if (bounds is not None) != (method == BOUNDED):

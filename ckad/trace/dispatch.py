@@ -344,9 +344,10 @@ def tracers(x: Any) -> Iterator[Any]:
 def reject(wrong: Any, call: str) -> None:
     """UnsupportedFunctionError naming ``call`` if ``wrong``."""
     if wrong:
+        remedy = "Leave the option out, or write it" if "=" in call else "Write it"
         raise UnsupportedFunctionError.here(
-            f"ckad has no rule for {call}. Leave the option out, or write it with the "
-            "functions and options that docs/numpy.md lists."
+            f"ckad has no rule for {call}. {remedy} with the functions and options that "
+            "docs/numpy.md lists."
         )
 
 

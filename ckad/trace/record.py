@@ -185,7 +185,7 @@ def _recorded(
             checked = _checked(trace)
             leaves = [_of_call(x, checked) for x in leaves]
             for leaf in leaves:
-                _check_result(fun, leaf)
+                _check_result(fun, leaf, arguments)
             rows = [value(x) for x in leaves]
         except AliasError as error:
             for node in filter(lambda x: x not in written_out, trace.filling):
@@ -282,10 +282,12 @@ def _run(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
         raise
 
 
-def _check_result(fun: Callable[..., Any], leaf: Any) -> None:
+def _check_result(fun: Callable[..., Any], leaf: Any, given: Arguments) -> None:
     if not isinstance(leaf, (Tracer, np.ndarray, np.generic, float, int)):
         is_part = isinstance(leaf, dispatch.Traced) and leaf.kind == dispatch.PART
         what = "an array whose length is computed" if is_part else _kind_of(leaf)
+        if any(leaf is x for x in given.leaves):
+            what = f"its argument as it is, {what}"
         raise (UnknownLengthError if is_part else TraceError)(
             at_place(
                 f"{named(fun)} returns {what}; ckad can return arrays, numbers, "

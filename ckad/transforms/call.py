@@ -24,6 +24,7 @@ from ckad.errors import (
     CheckpointError,
     NonFiniteError,
     ScheduleError,
+    TraceError,
 )
 from ckad.loops.compiled import Compiled
 from ckad.loops.driver import Options, compile_tape, fits_still, run_once, try_out
@@ -80,7 +81,8 @@ class Call:
         known = found = None
         try:
             key = attempts.key_of(reuse.key_of(fun, args, kwargs))
-            given = with_numbers(fun, key, args, kwargs) if may_vary else None
+            varies = may_vary and key in changing.known
+            given = with_numbers(fun, key, args, kwargs) if varies else None
             known, args = given or (reuse.find(key), args)
         except Alone as why:
             key = why
@@ -105,17 +107,35 @@ class Call:
         self.tape = known.tape
         self._derived = known.derived
         self.is_repeated = is_repeated
+        if not self.recording.out_tree.num_leaves and self.recording.written:
+            self._refuse_writing()
         self._has_key = not isinstance(key, Alone)
         self._asked = options
 
     def _recorded(
         self, kwargs: dict[str, Any], key: Hashable | Alone, before: Recorded | None
     ) -> Recorded:
+        if not callable(self.fun):
+            raise TraceError.here(
+                f"{self.fun!r:.40} is no function. Pass the function itself, and its "
+                "arguments to what comes back: ckad.grad(f)(x)."
+            )
+
         def once(arguments: Arguments, key: Hashable | Alone, *about: Any) -> Recorded:
             return recorded(self.fun, arguments, kwargs, key, *about)
 
         self.arguments, made = attempts.recorded(once, self.arguments, key, before)
         return made
+
+    def _refuse_writing(self) -> None:
+        """Nothing would be left of what is written into an argument."""
+        written = self.recording.written[0]
+        spans, inputs_of = self.arguments.spans, self.arguments.inputs_of
+        n = next(n for n in range(len(spans)) if written in inputs_of(n))
+        raise TraceError.here(
+            f"{self.name} writes into argument {n} and returns nothing; the caller's own arrays "
+            f"stay as they are. Return it, or pass returns={n}."
+        )
 
     def _leads_along(self, known: Recorded) -> bool:
         """Whether the arguments lead along the course for which a program was recorded."""

@@ -234,8 +234,8 @@ class Jitted(Transformed):
     def _called(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         call = Call(self.fun, args, kwargs, self.options, may_vary=True)
         result = call.results(call.run(call.primal))
-        given = ready.Given(Jitted, call.known.results, [call.recording.out_tree])
-        ready.note(self._calls, call, call.primal, (args, kwargs), given)
+        outcome = ready.Outcome(Jitted, call.known.results, [call.recording.out_tree])
+        ready.note(self._calls, call, call.primal, (args, kwargs), outcome)
         return result
 
     @trimmed

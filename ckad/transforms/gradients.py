@@ -163,8 +163,8 @@ class Gradient(Transformed):
         result = self.shown(call, layout, call.run(tape))
         kind = type(self), self.argnums, self.has_aux
         structures = call.recording.out_tree, *layout.own_trees
-        given = ready.Given(kind, partial(self.shown, call.known, layout), structures)
-        ready.note(self._calls, call, tape, (args, kwargs), given)
+        outcome = ready.Outcome(kind, partial(self.shown, call.known, layout), structures)
+        ready.note(self._calls, call, tape, (args, kwargs), outcome)
         return result
 
     def shown(self, call: Call | Recorded, layout: Layout, outputs: Sequence[Any]) -> Any:

@@ -54,7 +54,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "y0 of two axes": ({"y0": [[1.0, 2.0]]}, ValueError, r"y0 has shape \(1, 2\)"),
     "args a number": ({"args": 2.0}, TypeError, "args is a float; give a tuple"),
     "no such method": ({"method": "RK46"}, ValueError, "Take one of"),
-    "no such option": ({"nonsense": 1}, TypeError, "no option nonsense"),
+    "no such option": ({"nonsense": 1}, TypeError, "no option nonsense; solve_ivp has rtol, atol"),
     "first_step negative": ({"first_step": -0.1}, ValueError, "first_step"),
     "max_step 0": ({"max_step": 0.0}, ValueError, "max_step"),
     "y0 a text": ({"y0": "ab"}, TypeError, "y0 is 'ab'|dtype <U2"),

@@ -42,7 +42,7 @@ def test_threads_that_make_the_first_gates_at_once_have_one_definition(monkeypat
 
     monkeypatch.setattr(gate, "_definition", [])
     monkeypatch.setattr(gate, "_works", slowly)
-    table = np.zeros(gate.HEADER, np.int64)  # of a program with no arguments, called with one
+    table = np.zeros(len(gate.Word), np.int64)  # of a program with no arguments, called with one
     made = in_threads(4, lambda: gate._builtin(gate._method(), table))
     assert len(tried) == 1
     tried.clear()
@@ -54,7 +54,7 @@ def test_threads_that_make_the_first_gates_at_once_have_one_definition(monkeypat
 
 def test_a_definition_outlives_what_knows_it():
     method = gate._tried()
-    table = np.zeros(gate.HEADER, np.int64)
+    table = np.zeros(len(gate.Word), np.int64)
     run = gate._builtin(method, table)
     del method
     gc.collect()

@@ -69,8 +69,8 @@ def _record(fun: Callable[..., Any], tree: trees.Treedef, operands: Sequence[Tra
 def _check_sides(one: _Side, other: _Side) -> None:
     if one.tree != other.tree:
         raise CarryError.here(
-            f"the two sides of the branch return different structures, {one.tree} and "
-            f"{other.tree}. Return the same structure from both."
+            f"the two sides of the branch return different structures, {trees.describe(one.tree)} "
+            f"and {trees.describe(other.tree)}. Return the same structure from both."
         )
     for k, (a, b) in enumerate(zip(one.tape.output_types, other.tape.output_types, strict=True)):
         if a != b:

@@ -70,7 +70,10 @@ def matmul(x: Any, y: Any, out: Any = None, dtype: Any = None, **options: Any) -
 def _check_inner(k: int, also_k: int, *shapes: Any) -> None:
     if k != also_k:
         raise ValueError(
-            at_place(f"shapes {shapes[0]} and {shapes[1]} do not fit: {k} != {also_k}")
+            at_place(
+                f"shapes {shapes[0]} and {shapes[1]} do not fit: {k} != {also_k}. The last axis of "
+                "the first is summed with the last but one of the second; x.T turns a matrix."
+            )
         )
 
 

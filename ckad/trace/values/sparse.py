@@ -314,7 +314,8 @@ class Dense(Array):
     __hash__ = object.__hash__
 
 
-def _refuse(name: str) -> NoReturn:
+def refuse(name: str) -> NoReturn:
+    """A function without a rule for sparse matrices."""
     raise UnsupportedFunctionError.here(
         f"ckad has no rule for {name.replace('numpy', 'np', 1)} of sparse matrices. "
         "docs/programs.md says what is done with them; A.toarray() is a dense one."
@@ -322,4 +323,4 @@ def _refuse(name: str) -> NoReturn:
 
 
 trees.register_matrix(Sparse, Traced)
-dispatch.refuses(dispatch.SPARSE, _refuse)
+dispatch.refuses(dispatch.SPARSE, refuse)

@@ -17,7 +17,7 @@ from ckad import locks
 OTHER: Any = object()
 
 
-class Ready(Protocol):
+class AtHand(Protocol):
     """What calls of one form need."""
 
     take: Any  # what knows the form
@@ -36,7 +36,7 @@ class Calls:
     """The calls of one function that are at hand, the last one made first."""
 
     def __init__(self) -> None:
-        self.ready: tuple[Ready, ...] = ()
+        self.ready: tuple[AtHand, ...] = ()
 
     def again(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
         """The result of a call like one before; OTHER if it has to be looked up."""
@@ -46,7 +46,7 @@ class Calls:
                 return found
         return OTHER
 
-    def keep(self, ready: Ready) -> None:
+    def keep(self, ready: AtHand) -> None:
         with _lock:
             _all.add(self)
             others = [other for other in self.ready if other.take is not ready.take]

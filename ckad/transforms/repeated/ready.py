@@ -60,8 +60,8 @@ class Ready:
         return self.show(self.program.run(inputs))
 
 
-class Given(NamedTuple):
-    """What is made of the numbers that a tape gives."""
+class Outcome(NamedTuple):
+    """What a call makes of the numbers that a tape gives."""
 
     kind: Hashable  # tells apart what one recording is asked for
     show: Show
@@ -73,10 +73,10 @@ def note(
     call: Call,
     tape: Tape,
     arguments: tuple[Sequence[Any], Mapping[str, Any]],
-    given: Given,
+    outcome: Outcome,
 ) -> None:
-    """A call has run ``tape`` and ``given`` its result: have calls of its form at hand, if there
-    are several."""
+    """A call has run ``tape``, and this was its ``outcome``: have calls of its form at hand, if
+    there are several."""
     known, guard = call.known, call.known.guard
     if not call.is_repeated or guard is None or not attempts.is_first():
         return
@@ -90,7 +90,7 @@ def note(
     program = compiled(tape, call.options)
     if not _runs_plainly(call, program):
         return
-    kind, show, structures = given
+    kind, show, structures = outcome
     give = call.once(("give", kind), lambda: giving(show, len(tape.outputs), structures))
     holds = call.once("unmoved", lambda: unmoved(guard))
     if not holds():  # it reads other objects of the same values now, perhaps others each time

@@ -1,12 +1,9 @@
 """From Python into a program in one step: a builtin function that fills cells and calls the code.
 
-It is compiled once for all programs. What it does for one of them is in a table of int64:
-
-    entry, its argument, how many stores, how many arguments; the classes of arrays and of numbers,
-    the flags of arrays; (address, value) of each store; (kind, address) of each argument.
-
-Stores are done before each call. An argument is an array whose address is put into a cell, or a
-number that is put where the code reads it. Where an argument is something else, nothing is called.
+It is compiled once for all programs. What it does for one of them is in a table of int64: the
+`Word`s, then (address, value) of each store and (kind, address) of each argument. Stores are done
+before each call. An argument is an array whose address is put into a cell, or a number that is put
+where the code reads it. Where an argument is something else, nothing is called.
 """
 
 from __future__ import annotations
@@ -28,11 +25,11 @@ from ckad.tape.types import DType, Type
 
 Gate = Callable[..., int]
 Pairs = Sequence[tuple[int, int]]
+#: The cell of an input or output, its type, and where a small one has a place of its own.
+Places = Sequence[tuple[int, Type, "np.ndarray | None"]]
 WORDS = I64.as_pointer()
 #: What a call gives where an argument is neither an array in C order nor a number, as its kind is.
 OTHER = -1
-#: Words of the table before the stores.
-HEADER = 8
 #: Bytes at the begin of each object, the last of them its class, before what is its own.
 HEAD = object.__basicsize__
 CLASS = HEAD - WORD
@@ -40,6 +37,19 @@ CLASS = HEAD - WORD
 FLAGS = HEAD + 6 * WORD
 IN_ORDER = 0x101  # the flags of arrays in C order, where numbers may lie
 FASTCALL = 0x80  # Python's METH_FASTCALL
+
+
+class Word(IntEnum):
+    """The words of a table before its stores."""
+
+    ENTRY = 0  # the address of the code,
+    STATE = 1  # and what it is called with
+    N_STORES = 2
+    N_ARGUMENTS = 3
+    ARRAY = 4  # the classes of arrays
+    FLOAT = 5  # and of numbers, Python's
+    FLOAT64 = 6  # and NumPy's
+    FLAGS = 7
 
 
 class Kind(IntEnum):
@@ -60,9 +70,6 @@ class _Method(ctypes.Structure):
     )
 
 
-Places = Sequence[tuple[int, Type, "np.ndarray | None"]]
-
-
 def opened(
     entry: int,
     state: int,
@@ -75,8 +82,7 @@ def opened(
     outlive it. None where Python or NumPy lay their objects out in another way.
 
     ``fixed`` are cells of the state with what they hold at first, ``begun`` addresses of cells with
-    what lies there from one to the next; inputs and outputs are told by their cells, and where
-    small ones have places of their own.
+    what lies there from one to the next.
     """
     method = _method()
     if method is None:
@@ -146,7 +152,8 @@ def _works(method: _Method, trial: int) -> bool:
         return False
     others = (x[::2], 1.5, 2.5), (1.5, 1.5, 2.5), (x, 1, 2.5), (x, 1.5)
     refuses = all(run(*other) == OTHER for other in others)
-    return refuses and numbers.tolist() == [3.0, 4.5] and len(table) > 0
+    del table  # until here it is read
+    return refuses and numbers.tolist() == [3.0, 4.5]
 
 
 # --- the code -------------------------------------------------------------------------------------
@@ -161,10 +168,10 @@ def _module() -> ir.Module:
     as_address = declared(module, "PyLong_AsVoidPtr", ir.FunctionType(POINTER, [POINTER]))
     table = b.bitcast(b.call(as_address, [own]), WORDS)
     other = function.append_basic_block("other")
-    n_stores = _at(b, table, 2)
-    stores = b.gep(table, [whole(HEADER)])
+    n_stores = _at(b, table, Word.N_STORES)
+    stores = b.gep(table, [whole(len(Word))])
     arguments = b.gep(stores, [b.shl(n_stores, whole(1))])
-    _require(b, b.icmp_signed("==", n, _at(b, table, 3)), other)
+    _require(b, b.icmp_signed("==", n, _at(b, table, Word.N_ARGUMENTS)), other)
     with count(b, whole(0), n) as k:
         pair = b.gep(arguments, [b.shl(k, whole(1))])
         x = b.load(b.gep(b.bitcast(given, WORDS), [k]))
@@ -173,8 +180,8 @@ def _module() -> ir.Module:
     with count(b, whole(0), n_stores) as k:
         pair = b.gep(stores, [b.shl(k, whole(1))])
         b.store(_at(b, pair, 1), _words(b, _at(b, pair, 0)))
-    run = b.inttoptr(_at(b, table, 0), ENTRY.as_pointer())
-    status = b.call(run, [b.inttoptr(_at(b, table, 1), POINTER)])
+    run = b.inttoptr(_at(b, table, Word.ENTRY), ENTRY.as_pointer())
+    status = b.call(run, [b.inttoptr(_at(b, table, Word.STATE), POINTER)])
     nothing = ir.Constant(POINTER, None)
     is_set = b.call(declared(module, "PyErr_Occurred", ir.FunctionType(POINTER, [])), [])
     with b.if_then(b.icmp_unsigned("!=", is_set, nothing), likely=False):
@@ -188,11 +195,12 @@ def _module() -> ir.Module:
 
 def _is_like(b: ir.IRBuilder, table: Value, x: Value, kind: Value) -> Value:
     """Whether an object is what an argument has to be."""
-    is_array, *is_number = (_is_a(b, table, x, k) for k in (4, 5, 6))
+    classes = Word.ARRAY, Word.FLOAT, Word.FLOAT64
+    is_array, *is_number = (_is_a(b, table, x, word) for word in classes)
     wants_number = b.icmp_signed("==", kind, whole(Kind.NUMBER))
     fits = b.or_(is_array, b.and_(wants_number, b.or_(*is_number)))
     # only arrays have flags; of anything else the table's own are read
-    own = b.ptrtoint(b.gep(table, [whole(7)]), I64)
+    own = b.ptrtoint(b.gep(table, [whole(Word.FLAGS)]), I64)
     place = b.select(is_array, b.add(x, whole(FLAGS)), own)
     flags = b.load(b.inttoptr(place, I32.as_pointer()))
     one = ir.Constant(I32, IN_ORDER)
@@ -204,13 +212,13 @@ def _found(b: ir.IRBuilder, table: Value, x: Value, kind: Value) -> Value:
     # where an array has the address of its elements, a number has itself
     place = b.add(x, whole(HEAD))
     wants_number = b.icmp_signed("==", kind, whole(Kind.NUMBER))
-    is_inside = b.and_(wants_number, _is_a(b, table, x, 4))
+    is_inside = b.and_(wants_number, _is_a(b, table, x, Word.ARRAY))
     return _at(b, _words(b, b.select(is_inside, _at(b, _words(b, place), 0), place)), 0)
 
 
-def _is_a(b: ir.IRBuilder, table: Value, x: Value, k: int) -> Value:
-    """Whether an object is of the class that the table has as its word k."""
-    return b.icmp_signed("==", _at(b, _words(b, x), CLASS // WORD), _at(b, table, k))
+def _is_a(b: ir.IRBuilder, table: Value, x: Value, word: Word) -> Value:
+    """Whether an object is of the class that is that word of the table."""
+    return b.icmp_signed("==", _at(b, _words(b, x), CLASS // WORD), _at(b, table, word))
 
 
 def _require(b: ir.IRBuilder, condition: Value, other: ir.Block) -> None:

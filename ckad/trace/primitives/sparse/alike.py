@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ckad.trace.dispatch import SPARSE, call, put, reject
-from ckad.trace.primitives.sparse.dense import beside_sparse, reduced
-from ckad.trace.primitives.sparse.operators import is_matrix, numbers_of
+from ckad.trace.dispatch import SPARSE, call, put
+from ckad.trace.primitives.sparse.dense import beside_sparse, check_dense, reduced
+from ckad.trace.primitives.sparse.operators import numbers_of
 from ckad.trace.values.sparse import Dense
 
 #: By elements, or of the elements in another order.
@@ -34,7 +34,7 @@ _ARRAYS = (np.diag, np.einsum, np.cov, np.tril, np.triu, np.nonzero)
 def _given(function: Any, give: Callable[[Any], Any]) -> Callable[..., Any]:
     def called(*args: Any, **options: Any) -> Any:
         arrays = tuple(map(numbers_of, args))
-        reject(any(map(is_matrix, arrays)), f"np.{function.__name__} of sparse matrices")
+        check_dense(function, arrays)
         return give(call(function, arrays, options))
 
     return called

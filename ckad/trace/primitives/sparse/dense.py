@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,7 @@ from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.dispatch import SPARSE, call, put, reject
 from ckad.trace.primitives.sparse.operators import is_matrix, numbers_of, of_dense, reshaped
-from ckad.trace.values.sparse import Dense
+from ckad.trace.values.sparse import Dense, refuse
 from ckad.trace.values.tracer import Tracer
 
 
@@ -103,13 +104,24 @@ def _adjoint(x: Dense) -> Dense:
     return Dense(call(np.conj, (call(np.transpose, (x.numbers,), {}),), {}))
 
 
+def check_dense(function: Any, arrays: Iterable[Any]) -> None:
+    """Refuse sparse matrices among the operands of a function that has no rule for them."""
+    if any(map(is_matrix, arrays)):
+        refuse(_name_of(function))
+
+
+def _name_of(function: Any) -> str:
+    module = getattr(function, "__module__", None) or "numpy"
+    return f"{module}.{function.__name__}"
+
+
 def _joined(function: Any) -> Any:
     """Matrices and arrays beside or below one another."""
 
     def join(parts: Any, **options: Any) -> Any:
         known = [np.asarray(x) if isinstance(x, np.matrix) else x for x in parts]
         arrays = [x.numbers if isinstance(x, Dense) else x for x in known]
-        reject(any(map(is_matrix, arrays)), f"np.{function.__name__} of sparse matrices")
+        check_dense(function, arrays)
         return Dense(call(function, (arrays,), options))
 
     return join
@@ -147,8 +159,8 @@ def beside_sparse(function: Any, given: Any) -> None:
     def chosen(x: Any, *args: Any, **options: Any) -> Any:
         if isinstance(x, Dense) or any(isinstance(y, Dense) for y in args):
             return given(x, *args, **options)
-        reject(others is None, f"np.{function.__name__} of sparse matrices")
-        assert others is not None
+        if others is None:
+            refuse(_name_of(function))
         return others(x, *args, **options)
 
     put(function, chosen, SPARSE)
@@ -171,7 +183,7 @@ def _as_arrays(function: Any) -> Any:
 
     def called(*args: Any, **options: Any) -> Any:
         arrays = tuple(numbers_of(x) for x in args)
-        reject(any(map(is_matrix, arrays)), f"np.{function.__name__} of sparse matrices")
+        check_dense(function, arrays)
         return call(function, arrays, options)
 
     return called

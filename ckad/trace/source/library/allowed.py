@@ -35,7 +35,10 @@ _CHANGING = frozenset(
 def check_callable(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> None:
     """In a body, which is recorded once, refuse what depends on more than its arguments."""
     if not callable(callee):
-        raise TypeError(at_place(f"'{type(callee).__name__}' object is not callable"))
+        name = type(callee).__name__
+        if isinstance(callee, Tracer):
+            name = "ndarray" if callee.ndim else callee.dtype.name
+        raise TypeError(at_place(f"{name!r} object is not callable"))
     owner = getattr(callee, "__self__", None)
     name = getattr(callee, "__name__", type(callee).__name__)
     if isinstance(callee, type(str.join)) and args:

@@ -161,7 +161,9 @@ def check_operands(*xs: Any) -> None:
     if any(x is None for x in xs) and all(x is None or isinstance(x, _NUMBERS) for x in xs):
         for x in xs:
             needed(x)
-        raise TypeError(at_place("None is used where a number is needed"))
+        raise TypeError(
+            at_place("None is used where a number is needed; a function without return gives None")
+        )
 
 
 _NUMBERS = (Traced, bool, int, float, complex, np.ndarray, np.number)

@@ -222,7 +222,15 @@ def bind_arguments(
     if wanted.kwarg is not None:
         names[wanted.kwarg.arg] = made(given)
     elif given:
-        raise _misfit(frame, f"got an unexpected keyword argument {next(iter(given))!r}")
+        name = next(iter(given))
+        hint = f". If it is meant for ckad: ckad.grad(f, {name}=...)(x)" if name in _OPTIONS else ""
+        raise _misfit(frame, f"got an unexpected keyword argument {name!r}{hint}")
+
+
+#: What transformations take where they are made.
+_OPTIONS = frozenset(
+    "argnums has_aux memory schedule engine threads progress check_finite resume returns".split()
+)
 
 
 def _misfit(frame: Frame, what: str) -> TypeError:

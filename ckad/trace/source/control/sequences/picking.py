@@ -26,7 +26,7 @@ from ckad.trace.source.names.frame import depth_of, region
 from ckad.trace.source.outside.kinds import SEQUENCES
 from ckad.trace.source.values import Slot, one_of_classes, slot_of, weakened
 from ckad.trace.values.apply import apply
-from ckad.trace.values.tracer import Number, Tracer, decided, known, lift
+from ckad.trace.values.tracer import Number, Tracer, decided, known, known_as_run, lift
 
 #: Lists of these are soon an array.
 _PLAIN = (int, float)
@@ -91,10 +91,19 @@ def _is_one_of(x: Any) -> bool:
     return can_be_chosen(x) or type(x) is dict
 
 
+def _known_entry(entries: dict[Any, Any], key: Tracer) -> Any:
+    """``entries[key]`` where the program is recorded for that number; else this says why not."""
+    try:
+        return entries[key]
+    except KeyError:
+        number = known_as_run(key)
+        raise KeyError(key if number is None else number.item()) from None
+
+
 def _entry(entries: dict[Any, Any], key: Tracer) -> Any:
     """``entries[key]`` of a dict whose keys are integers; a KeyError when the program runs."""
     if known(key) is not None or not entries or any(type(k) is not int for k in entries):
-        return entries[key]  # says why this cannot be
+        return _known_entry(entries, key)
     is_it = np.equal(np.array(list(entries)), key)
     note_raise(np.logical_not(np.any(is_it)))
     return item(list(entries.values()), lift(np.argmax(is_it)))
