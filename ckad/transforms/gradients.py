@@ -199,7 +199,7 @@ class Gradient(Transformed):
 
     def prepare(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Call, Tape, Layout]:
         """The call, the tape of (outputs, gradients), where the gradients belong."""
-        numbers = self._numbers(len(args))
+        numbers = self.numbers(len(args))
         call = Call(self.fun, args, kwargs, self.options, may_vary=True)
         key = "gradient", numbers, self.single, self.has_aux, call.options.engine
         return call, *call.once(key, lambda: self._derive(call, numbers))
@@ -214,7 +214,8 @@ class Gradient(Transformed):
         """Whether the gradient is by one argument, not a tuple."""
         return isinstance(self.argnums, int)
 
-    def _numbers(self, n_args: int) -> tuple[int, ...]:
+    def numbers(self, n_args: int) -> tuple[int, ...]:
+        """The arguments that it is by."""
         if n_args not in self._positions:
             self._positions[n_args] = positions(self.argnums, n_args)
         return self._positions[n_args]

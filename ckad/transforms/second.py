@@ -20,6 +20,7 @@ from ckad.tracebacks import trimmed
 from ckad.transforms.arguments.argnums import plain_numbers, positions
 from ckad.transforms.attempts import met_by_handlers
 from ckad.transforms.call import Call
+from ckad.transforms.dense.blocks import hessian_blocks, jacobian_blocks
 from ckad.transforms.forward import match_tangents, moving_inputs
 from ckad.transforms.gradients import Gradient, GradientAlone
 from ckad.transforms.lanes import in_lanes
@@ -30,7 +31,7 @@ from ckad.transforms.sparse import given_pattern, sparse_hessian, sparse_jacobia
 
 def jacobian(
     fun: Callable[..., Any],
-    argnums: int = 0,
+    argnums: int | Sequence[int] = 0,
     mode: str = "auto",
     *,
     sparse: bool = False,
@@ -40,9 +41,11 @@ def jacobian(
     engine: str = "auto",
     threads: int | None = None,
 ) -> Callable[..., Any]:
-    """Make a function that computes the Jacobian of ``fun`` by one array argument.
+    """Make a function that computes the Jacobian of ``fun`` by one or several arguments.
 
-    ``fun`` returns one array. The result has the shape ``out.shape + argument.shape``. ``mode`` is
+    Of an array by an array it has the shape ``out.shape + argument.shape``. Where ``fun`` returns a
+    pytree, each of its arrays is replaced by the Jacobian of that array; where the argument is one,
+    or there are several ``argnums``, that is a pytree like it, or a tuple of these. ``mode`` is
     ``"fwd"`` (one tangent per input), ``"rev"`` (one cotangent per output), or ``"auto"`` (the
     fewer). Several of them go through one sweep side by side, whose steps run forward once for all.
     ``memory`` and ``schedule`` are those of `value_and_grad`, for each sweep.
@@ -55,8 +58,9 @@ def jacobian(
     fewer. Pattern and colours are found once per program, and kept.
 
     Raises:
-        DifferentiationError: ``fun`` returns something else than one real array, ``sparsity`` has
-            another shape, or the program says of too many elements that they may differ from 0.
+        DifferentiationError: an argument or a result is complex, a sparse Jacobian is asked for of
+            several arrays, ``sparsity`` has another shape, or the program says of too many elements
+            that they may differ from 0.
 
     >>> import numpy as np, ckad
     >>> print(ckad.jacobian(lambda x: x[:2] * x[2])(np.array([1.0, 2.0, 3.0])))
@@ -76,32 +80,24 @@ def jacobian(
     @trimmed
     @met_by_handlers
     def compute(*args: Any, **kwargs: Any) -> Any:
-        at = _position(argnums, len(args))
         if sparse or pattern is not None:
+            at = _position(argnums, len(args))
             return sparse_jacobian(fun, args, kwargs, at, mode, pattern, options)
 
-        by = _gradient_by(fun, args, at)
+        numbers = positions(argnums, len(args))
+        single = isinstance(argnums, int)
+        by = _gradient_by(fun, args, numbers[0]) if single else None
         if isinstance(fun, GradientAlone) and by is not None:
+            at = numbers[0]
             given = [
                 np.asarray(x) if n in (by, at) and not isinstance(x, Tracer) else x
                 for n, x in enumerate(args)
             ]
             return _rows(fun.fun, given, kwargs, fun.told(options).options, by, at)
 
-        x = _array(args[at], f"argument {at}")
-        call = Call(fun, (*args[:at], x, *args[at + 1 :]), kwargs, options)
+        call = Call(fun, _as_arrays(args, numbers), kwargs, options)
         call.assured()
-        wrt = layout_of(call, (at,), True).wrt
-        types = call.tape.output_types
-        out = _array(call.results([np.zeros(t.shape, t.numpy) for t in types]), "the result")
-        if not types[0].is_float:
-            return np.zeros((*out.shape, *x.shape))
-        n_inputs = len(call.tape.inputs)
-        if mode == "rev" or (mode == "auto" and out.size < x.size):
-            return _together(call, pipeline.pullbacks, (wrt, n_inputs), _units(out), x)
-        about = wrt, n_inputs, len(call.tape.outputs)
-        columns = _together(call, pipeline.pushforwards, about, _units(x), out)
-        return np.moveaxis(columns, range(x.ndim), range(-x.ndim, 0)) if x.ndim else columns
+        return jacobian_blocks(call, numbers, single, mode)
 
     about = {"sparse": sparse, "sparsity": sparsity, "memory": memory, "schedule": schedule}
     again = partial(jacobian, fun, argnums, mode, engine=engine, threads=threads, **about)
@@ -110,7 +106,7 @@ def jacobian(
 
 def jacfwd(
     fun: Callable[..., Any],
-    argnums: int = 0,
+    argnums: int | Sequence[int] = 0,
     *,
     engine: str = "auto",
     threads: int | None = None,
@@ -126,7 +122,7 @@ def jacfwd(
 
 def jacrev(
     fun: Callable[..., Any],
-    argnums: int = 0,
+    argnums: int | Sequence[int] = 0,
     *,
     memory: Amount = None,
     schedule: Choice = "auto",
@@ -181,25 +177,12 @@ def _position(argnums: Any, n_args: int) -> int:
     return argnums % n_args
 
 
-def _array(x: Any, what: str) -> Any:
-    if trees.is_complex(x):
-        raise DifferentiationError.here(
-            f"{what} is complex; jacobian and hessian take and return real arrays. Take or "
-            "return the real and the imaginary part, or use ckad.vjp and ckad.jvp."
-        )
-    if trees.is_record(x):
-        raise DifferentiationError.here(
-            f"{what} has named fields; jacobian and hessian take and return one array of "
-            "numbers. Pass a field, or use ckad.vjp and ckad.jvp."
-        )
-    if isinstance(x, (Tracer, np.ndarray)):
-        return x
-    if not isinstance(x, (np.generic, float, int)):
-        raise DifferentiationError.here(
-            f"{what} is a {type(x).__name__}; jacobian and hessian take and return one array. "
-            "Use ckad.vjp or ckad.jvp for several, or join them with np.concatenate."
-        )
-    return np.asarray(x)
+def _as_arrays(args: Sequence[Any], numbers: Sequence[int]) -> list[Any]:
+    """The arguments, those of ``numbers`` that are single numbers as arrays."""
+    return [
+        np.asarray(x) if n in numbers and isinstance(x, (np.number, float, int)) else x
+        for n, x in enumerate(args)
+    ]
 
 
 def _units(x: Any) -> np.ndarray:
@@ -213,14 +196,12 @@ def _together(
     about: Sequence[Positions | int],
     units: np.ndarray,
     of: Any,
-    *others: np.ndarray,
 ) -> Any:
     """What ``product`` gives for each of the units: an array of their shape and that of ``of``."""
     shape = *units.shape[1:], *of.shape
     if not units.size:
         return np.zeros(shape)
-    still = [np.zeros((len(units), *x.shape), x.dtype) for x in others]
-    (found,) = in_lanes(call, product, about, [*still, units])
+    (found,) = in_lanes(call, product, about, [units])
     return np.reshape(found, shape)
 
 
@@ -270,11 +251,13 @@ def hessian(
     engine: str = "auto",
     threads: int | None = None,
 ) -> Callable[..., Any]:
-    """Make a function that computes the Hessian of a scalar ``fun`` by one array argument.
+    """Make a function that computes the Hessian of a scalar ``fun`` by one or several arguments.
 
     It has the shape ``argument.shape + argument.shape``. By several ``argnums`` it is a tuple of
-    tuples: ``h[i][j]`` has the shape of argument i and then that of j. One product (see `hvp`) per
-    element of an argument, several of them side by side; the keyword arguments are those of `hvp`.
+    tuples: ``h[i][j]`` has the shape of argument i and then that of j. By a pytree it has the
+    structure of the gradient, each array replaced by what that array's Jacobian is. One product
+    (see `hvp`) per element of the arguments, several of them side by side; the keyword arguments
+    are those of `hvp`.
 
     ``sparse=True`` and ``sparsity`` are as for `jacobian`: the result is a ``csr_array``, by one
     argument, from one product per colour. Of two mirrored elements the one that can be told apart
@@ -300,32 +283,9 @@ def hessian(
             return sparse_hessian(fun, args, kwargs, at, pattern, options)
 
         numbers = positions(argnums, len(args))
-        given = [_array(x, f"argument {n}") if n in numbers else x for n, x in enumerate(args)]
-        rows = tuple(
-            tuple(_second(fun, given, kwargs, options, i, j) for j in numbers) for i in numbers
-        )
-        return rows[0][0] if isinstance(argnums, int) else rows
+        given = _as_arrays(args, numbers)
+        return hessian_blocks(Gradient(fun, argnums, False, options), given, kwargs)
 
     about = {"sparse": sparse, "sparsity": sparsity, "memory": memory, "schedule": schedule}
     again = partial(hessian, fun, argnums, engine=engine, threads=threads, **about)
     return Titled(compute, "Hessian", fun, argnums, again)
-
-
-def _second(
-    fun: Callable[..., Any],
-    args: Sequence[Any],
-    kwargs: dict[str, Any],
-    options: Options,
-    i: int,
-    j: int,
-) -> Any:
-    """What the gradient by argument i changes with each element of argument j."""
-    x, y = args[i], args[j]
-    call, _, layout = Gradient(fun, i, False, options).prepare(args, kwargs)
-    call.assured()
-    n_inputs = len(call.tape.inputs)
-    if i == j:
-        return _together(call, pipeline.hvps, (layout.wrt, layout.wrt, n_inputs), _units(x), x)
-    moving = *layout.wrt, *layout_of(call, (j,), True).wrt
-    columns = _together(call, pipeline.hvps, (layout.wrt, moving, n_inputs), _units(y), x, x)
-    return np.moveaxis(columns, range(y.ndim), range(-y.ndim, 0)) if y.ndim else columns

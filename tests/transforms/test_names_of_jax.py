@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -67,6 +67,84 @@ def test_jacobians_of_both_modes() -> None:
         np.testing.assert_allclose(made(X, 3.0), wanted, rtol=1e-14)
     np.testing.assert_allclose(ckad.jacfwd(f, 1)(X, 3.0), np.cumsum(X**2))
     np.testing.assert_allclose(ckad.jacrev(f, argnums=1)(X, 3.0), np.cumsum(X**2))
+
+
+class Model(NamedTuple):
+    rates: Any
+    level: Any
+
+
+def responses(model: Model, x: Any, n: int = 20) -> dict[str, Any]:
+    total = 0.0
+    for _ in range(n):
+        x = x + 0.05 * (model.level - x @ model.rates)
+        total = total + x[0] ** 2
+    return {"at": (x, np.argmax(x)), "total": total}
+
+
+RATES, LEVEL = np.array([[0.4, 0.1], [-0.2, 0.3]]), 0.7
+
+
+def joined(z: Any) -> Any:
+    found = responses(Model(z[:4].reshape(2, 2), z[4]), z[5:])
+    return np.append(found["at"][0], found["total"])
+
+
+@pytest.mark.parametrize("mode", ["fwd", "rev", "auto"])
+def test_jacobians_of_structures(mode: str) -> None:
+    x = np.array([1.0, -0.5])
+    found = ckad.jacobian(responses, (0, 1), mode)(Model(RATES, LEVEL), x)
+    whole = ckad.jacobian(joined)(np.concatenate([RATES.ravel(), [LEVEL], x]))
+    for (by_model, by_x), rows in (found["at"][0], slice(0, 2)), (found["total"], 2):
+        rest = whole[rows].shape[:-1]
+        same(by_model.rates, whole[rows, :4].reshape(*rest, 2, 2))
+        same(by_model.level, whole[rows, 4])
+        same(by_x, whole[rows, 5:])
+    still = found["at"][1]
+    assert [np.shape(z) for z in (*still[0], still[1])] == [(2, 2), (), (2,)]
+    alone = ckad.jacobian(responses, mode=mode, memory="1 MB")(Model(RATES, LEVEL), x)
+    assert isinstance(alone["total"], Model)
+    np.testing.assert_array_equal(alone["total"].rates, found["total"][0].rates)
+
+
+def same(found: Any, wanted: Any) -> None:
+    assert np.shape(found) == np.shape(wanted)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-15)
+
+
+def test_hessians_of_structures() -> None:
+    x = np.array([1.0, -0.5])
+
+    def total(model: Model, x: Any) -> Any:
+        return responses(model, x)["total"]
+
+    whole = ckad.hessian(lambda z: joined(z)[2])(np.concatenate([RATES.ravel(), [LEVEL], x]))
+    by = ckad.hessian(total, (0, 1))(Model(RATES, LEVEL), x)
+    same(by[0].rates[0].rates, whole[:4, :4].reshape(2, 2, 2, 2))
+    same(by[0].rates[0].level, whole[:4, 4].reshape(2, 2))
+    same(by[0].level[0].rates, whole[4, :4].reshape(2, 2))
+    same(by[0].level[0].level, whole[4, 4])
+    same(by[0].rates[1], whole[:4, 5:].reshape(2, 2, 2))
+    same(by[1][0].rates, whole[5:, :4].reshape(2, 2, 2))
+    same(by[1][1], whole[5:, 5:])
+    alone = ckad.hessian(total)(Model(RATES, LEVEL), x)
+    same(alone.level.rates, by[0].level[0].rates)
+    nested = ckad.jacobian(lambda m: ckad.hessian(total)(m, x).level.level)(Model(RATES, LEVEL))
+    assert nested.rates.shape == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("compute", "says"),
+    [
+        (lambda: ckad.jacobian(lambda d: d["a"] * 1j)({"a": X}), "the result is complex"),
+        (lambda: ckad.hessian(lambda d: abs(d["a"]) ** 2)({"a": 1j}), "argument 0 is complex"),
+        (lambda: ckad.jacobian(lambda d: d["a"])({"a": X, "n": 2}), "holds int"),
+        (lambda: ckad.jacobian(lambda a, b: a, (0, 2))(X, X), "names argument 2"),
+    ],
+)
+def test_jacobians_that_there_are_not(compute: Any, says: str) -> None:
+    with pytest.raises(DifferentiationError, match=says):
+        compute()
 
 
 def test_linearize_pushes_as_often_as_one_likes() -> None:

@@ -1,0 +1,1 @@
+"""Dense Jacobians and Hessians."""
