@@ -21,6 +21,7 @@ from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 from ckad.tape.types import Type
+from ckad.trace.memory.opened import opened, stack
 from ckad.trace.memory.storage import Storage, Written, forget_spoilt
 from ckad.trace.memory.views import Path
 

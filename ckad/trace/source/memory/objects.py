@@ -178,14 +178,14 @@ def write(owner: Any, name: str, value: Any) -> bool:
 def note_class(owner: Any, name: str, value: Any) -> None:
     """Python binds an attribute; what only a run knows does not stay that of a class."""
     opened = ledger()
-    if isinstance(owner, type) and id(owner) not in opened.made and holds_unknown(value, ()):
+    if isinstance(owner, type) and id(owner) not in opened.made and holds_unknown(value, (), ()):
         key = hash((id(owner), name))
         before = vars(owner).get(name, MISSING)
         opened.put_back.setdefault(key, partial(_put_back, owner, name, before))
 
 
 def _put_back(owner: type, name: str, before: Any, _: bool) -> None:
-    if not holds_unknown(vars(owner).get(name), ()):
+    if not holds_unknown(vars(owner).get(name), (), ()):
         return
     if before is MISSING:
         delattr(owner, name)
