@@ -167,12 +167,22 @@ def write(owner: Any, name: str, value: Any) -> bool:
     found = attributes_of(owner, name)
     if found is None:
         return False
+    if _is_known_for_good(owner, name, value, found):
+        return False
     _check_copy(owner)
     check_alone(owner)
     _own(found, name)
     found.note_change(name)
     found.names[name] = value
     return True
+
+
+def _is_known_for_good(owner: Any, name: str, value: Any, found: Attributes) -> bool:
+    """Whether straight code binds what is known to a name of a namespace, which Python does, and
+    which stays: a counter goes on at the next call."""
+    if not is_namespace(owner) or region() is not None or (found, name) in ledger().before:
+        return False
+    return not holds_unknown(value, ledger().made, ())
 
 
 def note_class(owner: Any, name: str, value: Any) -> None:
