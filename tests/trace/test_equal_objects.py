@@ -143,13 +143,12 @@ class Corner:
 
 
 def as_members(p):
-    corners, total = [], 0.0
+    corners, total = [Corner(p * k) for k in range(3)], 0.0
     for k in range(4):
-        corner = Corner(p * (k % 3))
+        corner = Corner(p * k)
         if corner not in corners:
-            corners.append(corner)
             total += (k + 2) * corner.x
-    return total * p if Corner(2.0 * p) in corners else -total
+    return total * p if Corner(2.0 * p) in (*corners, corner) else -total
 
 
 def test_objects_of_traced_attributes_are_looked_for_by_their_method():
