@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import AliasError, ConcreteValueError, DtypeError, UnsupportedFunctionError
+from ckad.errors import (
+    AliasError,
+    AsRunWarning,
+    ConcreteValueError,
+    DtypeError,
+    UnsupportedFunctionError,
+)
 
 from .complex_cases import M, U, W, Z, check
 
@@ -253,6 +259,19 @@ def test_traced_indices():
     np.testing.assert_allclose(ckad.jit(f)(Z, k), plain(Z, k))
 
 
+@pytest.mark.parametrize("turn", [1j, 1 + 1e-14j, 1 + 1e-9j])
+def test_numbers_decide_whether_they_are_nearly_real(turn):
+    def f(u):
+        z = np.real_if_close(u * turn)
+        return np.sum(np.abs(z) ** 3 if np.iscomplexobj(z) else z**3)
+
+    with pytest.warns(AsRunWarning, match="real_if_close"):
+        value, slope = ckad.value_and_grad(f, engine="vm")(U)
+    assert value == pytest.approx(f(U), rel=1e-13)
+    size = np.abs(U) if abs(turn.imag) > 1e-12 else U
+    np.testing.assert_allclose(slope, 3 * size * U, rtol=1e-12)
+
+
 def test_casting_to_real_warns_as_numpy_does():
     def f(u, z):
         u = u.copy()
@@ -291,7 +310,6 @@ def test_python_numbers():
         (lambda z: np.zeros(3)[z[0, 0]], TypeError),
         (lambda z: np.multiply(z.real, 1j, out=z.real), DtypeError),
         (lambda z: np.max(z, initial=1j), UnsupportedFunctionError),
-        (lambda z: np.real_if_close(z), UnsupportedFunctionError),
         (lambda z: np.clip(z, 0, 1), UnsupportedFunctionError),
         (lambda z: z.sort(), UnsupportedFunctionError),
         (lambda z: np.sum(z, dtype=float), DtypeError),

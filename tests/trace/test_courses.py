@@ -55,6 +55,21 @@ def chosen(p):
     return np.sum(kept**2) * len(np.unique(np.floor(kept)))
 
 
+def solved(p):
+    """Factors of matrices are numbers of the call, and decide nothing."""
+    line = np.polyfit(np.arange(3.0), p, 1)
+    return quick(p) * np.linalg.inv(np.diag(p) + p[1])[0, 2] + line[0] * line[1]
+
+
+def rooted(p):
+    """Whether there is a root decides."""
+    try:
+        root = np.linalg.cholesky(np.array([[1.0, p[0]], [p[0], 1.0]]))
+    except np.linalg.LinAlgError:
+        return 2.0 * quick(p)
+    return quick(p) * root[1, 1]
+
+
 @pytest.fixture
 def recordings(monkeypatch):
     made = []
@@ -78,7 +93,7 @@ def check(fun, gradient, p):
 
 
 @pytest.mark.parametrize("engine", ["vm", "native"])
-@pytest.mark.parametrize("program", [quick, counted, chosen])
+@pytest.mark.parametrize("program", [quick, counted, chosen, solved])
 def test_numbers_that_decide_alike_use_one_recording(program, engine, recordings):
     def fun(p):
         return program(p)
@@ -95,6 +110,13 @@ def test_numbers_that_decide_alike_use_one_recording(program, engine, recordings
     for p in (P * 1.02, other * 1.01, P):  # both courses are known now
         check(program, gradient, p)
     assert len(recordings) == n + 1
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_what_a_handler_meets_decides(engine):
+    gradient = ckad.value_and_grad(rooted, engine=engine)
+    for scale in (1.0, 1.3, 1.01, 1.31):
+        check(rooted, gradient, scale * P)
 
 
 def test_all_transformations_ask():

@@ -126,6 +126,35 @@ def test_what_is_like_a_property_runs_the_functions_of_the_user(kind):
     check_number(program, 0.7, rel=1e-7)
 
 
+class Corner:
+    """Equal to others at the same place, which is a property."""
+
+    def __init__(self, x):
+        self._place = np.array([x, 1.0])
+
+    @property
+    def x(self):
+        return float(self._place[0])
+
+    def __eq__(self, other):
+        return self.x == other.x
+
+    __hash__ = None
+
+
+def as_members(p):
+    corners, total = [Corner(p * k) for k in range(3)], 0.0
+    for k in range(4):
+        corner = Corner(p * k)
+        if corner not in corners:
+            total += (k + 2) * corner.x
+    return total * p if Corner(2.0 * p) in (*corners, corner) else -total
+
+
+def test_objects_of_traced_attributes_are_looked_for_by_their_method():
+    check_number(as_members, 0.7, rel=1e-7)
+
+
 def member_of_tuples(p):
     first = 1.0 if (0,) in [(0, 0), p] else 2.0
     second = 1.0 if 1.0 in [(1.0, 1.0), p] else 2.0

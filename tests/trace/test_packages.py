@@ -308,7 +308,7 @@ class Density:
         return self.__squared() + sum(self.__last * y for y in x)
 
     def __squared(self):
-        return self.__last**2
+        return sum(__ for __, ___ in [(self.__last**2, 1.0)])  # names that are no one's
 
 
 DENSITY = Density()

@@ -150,6 +150,25 @@ def test_what_a_method_asks_of_another_object_is_looked_at_again(monkeypatch):
         assert gradient(1.5)[0] == 1.5 * scale
 
 
+class Counting(Scaled):
+    """Runs over itself, which `super` asks of nobody."""
+
+    def __init__(self, x):
+        self.other = Scaled(x)
+        super(Counting, self).__init__(2.0 * x)  # noqa: UP008
+
+    def __iter__(self):
+        self.n = 0
+        return self
+
+    def __next__(self):
+        raise StopIteration
+
+
+def test_super_runs_over_nothing():
+    assert not Call(lambda x: Counting(x).by_property, (1.5,), {}).anew
+
+
 class Drawing(Scaled):
     def __iter__(self):
         yield np.random.rand() * self.x

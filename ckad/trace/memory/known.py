@@ -75,6 +75,15 @@ def numbers_of_call(trace: Trace, row: int) -> np.ndarray | None:
     return found
 
 
+def tried_by_call(trace: Trace, row: int) -> None:
+    """Raise what the call's numbers raise. The recording depends on them only where a handler may
+    meet that: others would stop its run otherwise, as they stop the program."""
+    if trace.handlers:
+        numbers_of_call(trace, row)
+    else:
+        _of_call(trace, row)
+
+
 def _of_call(trace: Trace, row: int) -> np.ndarray | None:
     """What a row holds in the call; None where steps of a loop decide it."""
     given = trace.given if trace.parent is None else _NOTHING

@@ -137,10 +137,14 @@ implements(np.isposinf, kind=REAL)(lambda x, out=None: stored(np.equal(traced(x)
 implements(np.isneginf, kind=REAL)(lambda x, out=None: stored(np.equal(traced(x), -np.inf), out))
 
 
-@implements(np.real_if_close)
+@implements(np.real_if_close, kind=EVERY)
 def real_if_close(a: Any, tol: float = 100) -> Array:
-    """Of complex numbers it has no rule: the type of the result depends on them."""
-    return traced(a)
+    """Whether complex numbers become real, they themselves decide."""
+    x = traced(a)
+    if x.dtype.kind != "c":
+        return x
+    most = np.finfo(x.dtype).eps * tol if tol > 1 else tol
+    return np.real(x) if np.all(np.abs(np.imag(x)) < most) else x
 
 
 # --- mantissas, exponents and neighbours ---------------------------------------------------------

@@ -96,7 +96,8 @@ _SEEN = (Closure, functools.partial, *GETTERS)
 _LOOKING = (isinstance, type, print, id, repr, str, callable)
 #: What asks an object for none of its items, numbers and texts.
 _OF_OBJECTS = frozenset(
-    {getattr, hasattr, setattr, delattr, issubclass, vars, copy.copy, copy.deepcopy, *_LOOKING}
+    {getattr, hasattr, setattr, delattr, issubclass, super, vars}
+    | {copy.copy, copy.deepcopy, *_LOOKING}
 )
 #: Python numbers come out of these if only such go in.
 _WEAK_RESULTS = {abs, float, int, bool, round, min, max, sum, pow}

@@ -24,7 +24,12 @@ from ckad.trace.source.libraries import is_library
 from ckad.trace.source.library import sparse
 from ckad.trace.source.library.written import iterations, orders
 from ckad.trace.source.memory import object_arrays, objects
-from ckad.trace.source.memory.asked.by_python import contained, done, noting_changes
+from ckad.trace.source.memory.asked.by_python import (
+    compares_traced,
+    contained,
+    done,
+    noting_changes,
+)
 from ckad.trace.source.memory.asked.numbers import are_one_item, are_one_object
 from ckad.trace.source.memory.contents import new
 from ckad.trace.source.memory.twins import check_key, is_one, is_told_by_identity
@@ -367,6 +372,9 @@ def _contained(x: Any, y: Any, wanted: bool) -> Any:
     if said is not MISSING:
         return _told(said, wanted)
     check_key((x, *y) if type(y) in (list, tuple) and is_told_by_identity(x) else x)
+    if type(y) in (list, tuple) and any(map(compares_traced, (x, *y))):
+        verdict = call_from_source(orders.is_among, (are_one_item, x, y), {})
+        return _told(verdict, wanted)
     y = list(y) if isinstance(y, dict) else y
     if not (holds_tracer(x) or holds_tracer(y)):
         return contained(y, x) is wanted

@@ -18,7 +18,7 @@ from ckad.tape.ops import Group
 from ckad.tape.types import Type, dtype_of
 from ckad.trace import dispatch
 from ckad.trace.memory.context import FOREIGN, Given, Trace, current
-from ckad.trace.memory.known import number_of_call, numbers_of, numbers_of_call
+from ckad.trace.memory.known import number_of_call, numbers_of, numbers_of_call, tried_by_call
 from ckad.trace.memory.layout import layout
 from ckad.trace.memory.opened import is_open, is_text
 from ckad.trace.memory.storage import Storage, spoilt_error
@@ -249,6 +249,12 @@ def known_as_run(x: Tracer) -> np.ndarray | None:
     if current().decides < Given.DECISIONS:
         return None
     return numbers_of_call(current(), value(x))
+
+
+def tried_as_run(x: Tracer) -> None:
+    """Where the program is recorded as it runs, raise what computing ``x`` raises in the call."""
+    if current().decides >= Given.DECISIONS:
+        tried_by_call(current(), value(x))
 
 
 def known_by_running(x: Any) -> np.ndarray | None:

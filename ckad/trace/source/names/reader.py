@@ -258,7 +258,7 @@ def _parsed(text: str, file: str) -> ast.Module | None:
     return tree
 
 
-_PRIVATE = re.compile(r"__(?!.*__$)")
+_PRIVATE = re.compile(r"__(?!.*__$|_?$)")  # (neither __x__ nor __ itself)
 
 
 #: Where such a name stands. (That of a function inside of a method stays: it is looked for by it.

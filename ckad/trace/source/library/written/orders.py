@@ -46,6 +46,11 @@ def by_items(compare: Compare, are_one: Compare, x: Any, y: Any) -> Any:
     return compare(len(x), len(y))
 
 
+def is_among(are_one: Compare, x: Any, items: Any) -> Any:
+    """``x in items``: whether one of them is that object, or says that it is equal."""
+    return any(are_one(item, x) or item == x for item in items)
+
+
 def n_before(comes_first: Compare, items: Any) -> Any:
     """How many items come before each of some, where equal ones keep their order."""
     n = len(items)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
@@ -25,6 +26,7 @@ from ckad.trace.source.outside.guard import ABSENT, IMMUTABLE
 from ckad.trace.source.outside.kinds import CONTAINERS, attributes, users
 from ckad.trace.source.outside.python import asked, equated
 from ckad.trace.source.outside.watch import watch
+from ckad.trace.source.values import holds_tracer
 
 #: What Python may ask an object of the user's for, by itself.
 _ASKED = """__iter__ __next__ __getitem__ __reversed__ __contains__ __len__ __array__ __float__
@@ -109,6 +111,29 @@ def contained(owner: Any, x: Any) -> Any:
         for part in (x, *items):
             equated(watched, part)
     return done(operator.contains, owner, x)
+
+
+def compares_traced(x: Any) -> bool:
+    """Whether the user's ``__eq__`` of ``x`` reads attributes that are traced: Python, which
+    decides on what it gives, cannot run it."""
+    kind: Any = type(x)
+    if type(users(kind, "__eq__")) is not FunctionType or not hasattr(x, "__dict__"):
+        return False
+    return any(holds_tracer(vars(x).get(name)) for name in _names_read(kind))
+
+
+@lru_cache(maxsize=256)
+def _names_read(kind: type) -> frozenset[str]:
+    """What ``__eq__`` of a class reads, itself or by properties and methods of that class."""
+    names: set[str] = set()
+    left = ["__eq__"]
+    while left:
+        own = users(kind, left.pop())
+        code = getattr(own.fget if isinstance(own, property) else own, "__code__", None)
+        new = set(() if code is None else code.co_names) - names
+        names |= new
+        left += new
+    return frozenset(names)
 
 
 def put_all(items: dict[Any, Any], xs: Any) -> None:
