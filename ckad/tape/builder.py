@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
-from hashlib import blake2b
 from typing import TYPE_CHECKING, NoReturn
-from weakref import ref
 
 import numpy as np
 
 from ckad.place import NOWHERE, Source
 from ckad.tape.ops import BY_CODE, SHAPE_RULES, Op
 from ckad.tape.row import Row
-from ckad.tape.tape import Tape
+from ckad.tape.tape import Tape, contents_of
 from ckad.tape.types import NUMPY_DTYPES, TUPLE, DType, Type, type_of
 
 #: No attributes: the very object, which needs no look.
@@ -100,7 +98,7 @@ class Builder:
 
     def _pooled(self, array: np.ndarray, type: Type) -> int:
         """The row of an array that nobody writes to; tapes made from each other share it."""
-        key = type, _contents(array)
+        key = type, contents_of(array)
         found = self._pool.get(key)
         if found is None:
             self.constants.append(array)
@@ -204,24 +202,6 @@ BODY_COUNT = {Op.LOOP: 1, Op.TAPED_LOOP: 2, Op.REVERSE_LOOP: 3, Op.COND: 2}
 APART = frozenset({Op.CONST, Op.INPUT, *BODY_COUNT})
 #: Makes a Row without the detour through its own constructor, which takes twice as long.
 _new = tuple.__new__
-
-
-#: The hashes of constants, by the identity of the array.
-_hashes: dict[int, tuple[ref[np.ndarray], bytes]] = {}
-
-
-def _contents(array: np.ndarray) -> bytes:
-    """What tells constants of one type apart: their bytes, or if those are many, a hash of them."""
-    if array.nbytes <= 64:
-        return array.tobytes()
-    key = id(array)
-    known = _hashes.get(key)
-    if known is not None and known[0]() is array:
-        return known[1]
-    digest = blake2b(np.ascontiguousarray(array).data).digest()
-    if not array.flags.writeable:
-        _hashes[key] = ref(array, lambda _: _hashes.pop(key, None)), digest
-    return digest
 
 
 def _method(op: Op) -> Callable[..., int]:

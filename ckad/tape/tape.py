@@ -9,6 +9,7 @@ from hashlib import blake2b
 from itertools import accumulate, chain
 from os import PathLike
 from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 
@@ -162,6 +163,11 @@ class Tape:
             h.update(body.identity)
         return h.digest()
 
+    @cached_property
+    def contents(self) -> Contents:
+        """The same as a key of what was made of the tape in this process."""
+        return Contents(self)
+
     def source_of(self, row: int) -> Source:
         return self.sources[self.rows[row].source]
 
@@ -183,6 +189,32 @@ class Tape:
         return f"<Tape of {len(self)} rows: ({ins}) -> ({outs})>"
 
 
+class Contents:
+    """All that a tape is, as a key: equal for equal rows, constants and places.
+
+    It is sooner made than ``Tape.identity``, and holds the rows.
+    """
+
+    __slots__ = ("_hash", "_parts")
+
+    def __init__(self, tape: Tape) -> None:
+        ends = tuple(tape.inputs.tolist()), tuple(tape.outputs.tolist())
+        constants = tuple((c.dtype.str, c.shape, contents_of(c)) for c in tape.constants)
+        bodies = tuple(body.contents for body in tape.bodies)
+        self._parts = tape.rows, ends, tape.sources, constants, bodies
+        self._hash = hash(self._parts)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Contents) or self._hash != other._hash:
+            return False
+        return self._parts == other._parts
+
+
 class Format(NamedTuple):
     """How tapes are kept in files."""
 
@@ -198,6 +230,24 @@ FORMATS: dict[str, Format] = {}
 _OF_ROWS = (
     "opcode", "operand_offset", "operand", "attr_offset", "attr", "type", "source", "types",
 )  # fmt: skip
+
+
+#: The hashes of constants, by the identity of the array.
+_hashes: dict[int, tuple[ref[np.ndarray], bytes]] = {}
+
+
+def contents_of(array: np.ndarray) -> bytes:
+    """What tells constants of one type apart: their bytes, or if those are many, a hash of them."""
+    if array.nbytes <= 64:
+        return array.tobytes()
+    key = id(array)
+    known = _hashes.get(key)
+    if known is not None and known[0]() is array:
+        return known[1]
+    digest = blake2b(np.ascontiguousarray(array).data).digest()
+    if not array.flags.writeable:
+        _hashes[key] = ref(array, lambda _: _hashes.pop(key, None)), digest
+    return digest
 
 
 def _text_of(types: Sequence[Type]) -> str:
@@ -243,4 +293,4 @@ def _offsets(parts: Sequence[Sequence[int]]) -> np.ndarray:
     return _array(np.int64, [*accumulate(map(len, parts), initial=0)])
 
 
-__all__ = ["FORMATS", "Format", "Row", "Source", "Tape"]
+__all__ = ["FORMATS", "Contents", "Format", "Row", "Source", "Tape", "contents_of"]

@@ -88,7 +88,14 @@ def test_a_list_from_outside_is_the_present_one():
     assert compute(2.0) == 22.0
 
 
-LINES = {"w = np.array([z, 2.0])": 650, "w = np.zeros(5)": 250, "w = x[-3:-1]": 160}
+LINES = {
+    "w = np.array([z, 2.0])": 650,
+    "w = np.zeros(5)": 250,
+    "w = x[-3:-1]": 160,
+    "x = x * z + x": 240,
+    "x = np.sin(x)": 190,
+    "z = z if z > 3 else z + 1": 1550,
+}
 
 
 @pytest.mark.parametrize("line", LINES)

@@ -26,6 +26,9 @@ from ckad.trace.values.apply import (
     astype,
     broadcast,
     check_cast,
+    of_float,
+    of_floats,
+    of_rows,
     operand_rows,
     operands,
     store,
@@ -86,18 +89,16 @@ def by_op(op: Op, on_bool: Op | None = None) -> OfOp:
     return OfOp((op, op if on_bool is None else on_bool))
 
 
-def _of_rows(xs: Sequence[Any], code: tuple[Op, Op], rows: Sequence[int]) -> Tracer:
-    """The row computed from rows that are converted and broadcast, in NumPy's memory layout."""
-    trace = current()
-    b = trace.builder
-    result = fresh(b.emit(code[b.rows[rows[0]].type.dtype is DType.BOOL], rows), trace=trace)
-    return result if result.scalar else plain_layout(xs, result)
+#: NumPy's loops over float64, and what appends a row for them.
+_LOOPS = frozenset({"d->d", "d->?", "dd->d", "dd->?"})
+_OF_FEW: dict[int, Callable[..., Tracer | None]] = {1: of_float, 2: of_floats}
 
 
 def register(ufunc: Any, lowering: Lowering, ops: tuple[Op, ...] | None = None) -> None:
     """``lowering`` gets operands of NumPy's loop dtypes, broadcast to one shape."""
 
     code = lowering.code if isinstance(lowering, OfOp) else None
+    of_few = _OF_FEW.get(ufunc.nin) if _LOOPS.intersection(ufunc.types) else None
 
     def call(
         *xs: Any,
@@ -110,7 +111,12 @@ def register(ufunc: Any, lowering: Lowering, ops: tuple[Op, ...] | None = None) 
         if "raise" in handling() and where is True:
             _raised_by_constants(ufunc, xs, dtype)
         if code is not None and out is None and where is True and dtype is None and not options:
-            return _of_rows(xs, code, operand_rows(ufunc, xs))
+            found = None if of_few is None else of_few(code[0], *xs)
+            if found is not None:
+                return found
+            trace, rows = current(), operand_rows(ufunc, xs)
+            op = code[trace.builder.type(rows[0]).dtype is DType.BOOL]
+            return of_rows(xs, op, tuple(rows), trace)
         if options:
             refuse_options(ufunc, options)
         ins = _harmless(ufunc, operands(ufunc, xs, dtype, casting), where)

@@ -52,7 +52,9 @@ def attribute_of(owner: Any, name: str) -> Any:
     if type(owner) is list and not hasattr(list, name):
         object_arrays.refuse(f".{name}", owner)
     if not isinstance(owner, (Tracer, ComplexTracer)):
-        return _attribute(owner, name)
+        is_module = type(owner) is ModuleType
+        found = objects.again(owner, name) if is_module else MISSING
+        return _attribute(owner, name) if found is MISSING else found
     if owner.scalar and is_weak(owner) and not getattr(owner, "classes", None):
         _check_has(class_of(owner), name)
     try:

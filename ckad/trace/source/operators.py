@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import CkadError, UnrecordableError
+from ckad.tape.ops import Op
 from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced
-from ckad.trace.memory.context import current
+from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.opened import making_text
 from ckad.trace.primitives.scalars import root_of_number
 from ckad.trace.source.choices import Choice, equal, identical, joined, numbered
@@ -52,7 +53,7 @@ from ckad.trace.source.values import (
     undecided_truth,
     weakened,
 )
-from ckad.trace.values.apply import astype
+from ckad.trace.values.apply import astype, of_floats
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.tracer import Tracer, concrete, known, lift
 
@@ -110,6 +111,8 @@ _UFUNCS: dict[Callable[[Any, Any], Any], Any] = {
     operator.pow: np.power,
     operator.matmul: np.matmul,
 }
+#: The same as rows of float64.
+_OPS = {operator.add: Op.ADD, operator.sub: Op.SUB, operator.mul: Op.MUL, operator.truediv: Op.DIV}
 _POWERS = (operator.pow, operator.ipow)
 _REPEATING = (operator.mul, operator.imul)
 _BITWISE = frozenset(
@@ -122,6 +125,11 @@ _HOLDING = (tuple, *CONTAINERS)
 
 def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     """``x op y``; of two Python numbers it is one, also where they are traced."""
+    op = _OPS.get(function)
+    if op is not None and (type(x) is Tracer or type(y) is Tracer):
+        mark_place(current())
+        if (found := of_floats(op, x, y)) is not None:
+            return _weak_of_weak(function, x, y, found)
     if type(y) is int and y < 0 and function in _POWERS and type(x) is Tracer and x.weak:
         x = weakened(astype(x, np.float64))  # Python's integers have inverses, NumPy's do not
     if (

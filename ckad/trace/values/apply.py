@@ -11,13 +11,15 @@ import numpy as np
 
 from ckad.errors import ConcreteValueError, DtypeError
 from ckad.place import at_place
-from ckad.tape.ops import Op
+from ckad.tape.ops import SHAPE_RULES, Op
 from ckad.tape.types import NUMPY_DTYPES, DType, Type, dtype_of
 from ckad.trace import arrays
 from ckad.trace.arrays import Casting
 from ckad.trace.axes import common_shape
 from ckad.trace.dispatch import Function, put
-from ckad.trace.memory.context import current
+from ckad.trace.memory.context import Trace, current
+from ckad.trace.memory.layout import plain_layout
+from ckad.trace.memory.storage import Storage
 from ckad.trace.memory.views import ReshapeView
 from ckad.trace.values.tracer import (
     Tracer,
@@ -223,6 +225,63 @@ def operand_rows(ufunc: Any, xs: Sequence[Any]) -> list[int]:
                 row = rows[k]
                 rows[k] = b.broadcast_to(value(arrays[k]) if row is None else row, shape)
     return [value(x) if row is None else row for x, row in zip(arrays, rows, strict=True)]
+
+
+def of_floats(op: Op, x: Any, y: Any) -> Tracer | None:
+    """The row of an op on float64 arrays of one shape, or on one and a number, which NumPy computes
+    in float64: what most rows are, made the short way. None for all else."""
+    one, other = _float_type(x), _float_type(y)
+    if one is None or other is None:
+        return None
+    trace = current()
+    shape, own = one.shape, other.shape
+    first = second = -1
+    if shape != own:
+        if shape and own:
+            return None
+        if shape:
+            second = trace.builder.broadcast_to(_row_of(y), shape)
+        else:
+            first = trace.builder.broadcast_to(_row_of(x), own)
+    elif type(x) is not Tracer:
+        first = _row_of(x)
+    elif type(y) is not Tracer:
+        second = _row_of(y)
+    rows = _row_of(x) if first < 0 else first, _row_of(y) if second < 0 else second
+    return of_rows((x, y), op, rows, trace)
+
+
+def of_float(op: Op, x: Any) -> Tracer | None:
+    """The same of a function of one array."""
+    if type(x) is not Tracer or x.storage.type.dtype is not DType.F64:
+        return None
+    return of_rows((x,), op, (value(x),), current())
+
+
+def of_rows(xs: Sequence[Any], op: Op, operands: tuple[int, ...], trace: Trace) -> Tracer:
+    """The row computed from rows that are converted and broadcast, in NumPy's memory layout."""
+    b = trace.builder
+    rows = b.rows
+    type = SHAPE_RULES[op](*[rows[x].type for x in operands], attrs=())
+    row = b.append(op, operands, (), type)
+    result = Tracer(Storage(trace, row), (), not type.shape)
+    return plain_layout(xs, result) if len(type.shape) > 1 else result
+
+
+_NUMBER = Type(DType.F64, ())
+
+
+def _float_type(x: Any) -> Type | None:
+    """The type of a float64 array or of a float; None of all else."""
+    if type(x) is Tracer:
+        storage = x.storage
+        type_ = x.type if x.path else storage.trace.builder.rows[storage.row].type
+        return type_ if type_.dtype is DType.F64 else None
+    return _NUMBER if type(x) is float else None
+
+
+def _row_of(x: Any) -> int:
+    return value(x) if type(x) is Tracer else current().builder.number(x, DType.F64)
 
 
 def operands(

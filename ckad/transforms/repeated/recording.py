@@ -57,7 +57,7 @@ def recorded(
                 changing.note_large(key, watched.guard)
         raw = recording.tape
         passes = pipeline.recorded(run_once)
-        tape = remember(tapes, (raw.identity, "recorded"), lambda: passes.run(raw))
+        tape = remember(tapes, (raw.contents, "recorded"), lambda: passes.run(raw))
     guard = watched.guard if watched is not None and not anew else None
     if refusal is not None:
         refusal.__traceback__ = None  # it is kept, and the frames hold what was recorded

@@ -97,6 +97,15 @@ def _as_argument(owner: Any, name: str) -> Any:
     return outside[key]
 
 
+def again(owner: ModuleType, name: str) -> Any:
+    """What a library's module has by a name that was read before, if no number; else MISSING."""
+    watched = watch()
+    if watched is None or (id(owner), name) not in watched.noted or current().moved:
+        return MISSING
+    found = vars(owner).get(name, MISSING)
+    return found if type(found) is not int and is_library(owner.__name__) else MISSING
+
+
 def read(owner: Any, name: str) -> Any:
     """The same of what no method of the user's computes."""
     if type(owner) is Closure and name in _OF_FUNCTIONS:

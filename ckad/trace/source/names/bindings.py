@@ -14,9 +14,9 @@ from ckad.trace.dispatch import Traced
 from ckad.trace.memory.context import current
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source.outside.assigned import assign, depend_if_back, key_of
-from ckad.trace.source.outside.free import tracked
+from ckad.trace.source.outside.free import note_read, tracked
 from ckad.trace.source.outside.kinds import attributes
-from ckad.trace.source.outside.watch import Watch
+from ckad.trace.source.outside.watch import Watch, watch
 from ckad.trace.source.skipped import Skipped
 
 
@@ -150,6 +150,21 @@ class Bindings(dict[str, Any]):
             return self.cell.cell_contents
         except ValueError:
             return missing
+
+    def read(self, name: str) -> Any:
+        """The same, or MISSING, for the program, which reads it."""
+        watched = watch()
+        if self.cell is None and not current().moved:
+            found = self.owner.get(name, MISSING)
+            if watched is None or (
+                (id(self.owner), name) in watched.noted and type(found) is not int
+            ):
+                return found  # as it mostly is
+        found = self.given(name, MISSING)
+        if watched is not None:
+            self.watched(watched, name)
+            note_read(watched, self.holder, name, found)
+        return found
 
     def before(self, name: str, missing: Any) -> Any:
         """What Python has a name bound to, which is about to be bound anew."""

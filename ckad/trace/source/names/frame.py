@@ -31,7 +31,6 @@ from ckad.trace.source.names.region import made as made
 from ckad.trace.source.names.region import open_region as open_region
 from ckad.trace.source.names.region import region as region
 from ckad.trace.source.outside.assigned import depend, depend_on_all, settling
-from ckad.trace.source.outside.free import note_read
 from ckad.trace.source.outside.guard import is_given_up
 from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.outside.watch import watch
@@ -137,10 +136,7 @@ class Frame(Follows):
 
     def _from_outside(self, name: str) -> Any:
         outside = _outside(self.function, name)
-        found = outside.names.given(name, MISSING)
-        if watched := watch():
-            outside.names.watched(watched, name)
-            note_read(watched, outside.names.holder, name, found)
+        found = outside.names.read(name)
         outside.note_read(name)
         if name in outside.names:
             return outside.local(name)
