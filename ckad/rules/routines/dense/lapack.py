@@ -8,14 +8,18 @@ from ckad.kernel import kernel
 from ckad.rules.routines.memory import copy, doubles, external, letters, short_integers
 from ckad.tape.routines import Failure
 
-_dtrsm = external("dtrsm", 11)
-_ztrsm = external("ztrsm", 11)
+dtrsm, ztrsm, dgemm = external("dtrsm", 11), external("ztrsm", 11), external("dgemm", 13)
+dgetrf, zgetrf = external("dgetrf", 6), external("zgetrf", 6)
 _dtrsv, _ztrsv = external("dtrsv", 8), external("ztrsv", 8)
 
 #: What a body returns where an iteration of LAPACK's does not end.
 NO_CONVERGENCE = 1
 #: Columns that LAPACK takes together.
 BLOCK = 64
+#: So few rows are done one by one where loops are done in blocks.
+FEW = 16
+#: Where numbers and sizes for BLAS lie in their workspaces, beside letters at the start.
+NUMBERS, SIZES = 64, 16
 #: NumPy's words.
 SINGULAR: Failure = (np.linalg.LinAlgError, "Singular matrix")
 NOT_POSITIVE: Failure = (np.linalg.LinAlgError, "Matrix is not positive definite")
@@ -65,10 +69,10 @@ def divided(
         return
     text[0], text[1], text[2], text[3] = R, uplo, C if adjoint else N, diagonal
     if is_complex:
-        _ztrsm(work, work + 1, work + 2, work + 3, work + 8, work + 4, work + 24, a, work + 4,
+        ztrsm(work, work + 1, work + 2, work + 3, work + 8, work + 4, work + 24, a, work + 4,
                x, work + 8)  # fmt: skip
     else:
-        _dtrsm(work, work + 1, work + 2, work + 3, work + 8, work + 4, work + 24, a, work + 4,
+        dtrsm(work, work + 1, work + 2, work + 3, work + 8, work + 4, work + 24, a, work + 4,
                x, work + 8)  # fmt: skip
 
 
