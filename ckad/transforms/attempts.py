@@ -39,6 +39,7 @@ from ckad.errors import (
 from ckad.place import user_place
 from ckad.trace.arguments import Arguments
 from ckad.trace.memory import assumed, changes
+from ckad.trace.memory.assumed import Spectra
 from ckad.trace.memory.context import ALL, Most, TooLong, TooMuch
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.record import Given
@@ -100,7 +101,7 @@ def begins_plainly() -> bool:
 
 def is_first() -> bool:
     """Whether the call under way assumes what calls assume at first."""
-    return _call.state is _FIRST and assumed.real_spectra() and not assumed.by_steps()
+    return _call.state is _FIRST and assumed.is_checked()
 
 
 class _Again(BaseException):
@@ -115,7 +116,7 @@ class _Anew(_Again):
 
 
 class _Complex(_Again):
-    """Eigenvalues are not real; or, with an error, what was assumed to be real is not recorded."""
+    """Eigenvalues are not as was assumed; or, with an error, that is not recorded."""
 
 
 class _Unsolved(_Again):
@@ -173,15 +174,15 @@ def _begun_anew(entry: Callable[[], T], stop: _Again) -> T:
             _call.state = _IDLE
             changes.begin(changed)
 
-    real, by_steps, error = True, False, None
+    spectra, by_steps, error = Spectra.REAL, False, None
     while True:
-        before = assumed.assume((real, by_steps, False))
+        before = assumed.assume((spectra, by_steps, False))
         try:
             return called()
         except _Unsolved as found:
-            real, by_steps, error = True, True, found.error
+            spectra, by_steps, error = Spectra.REAL, True, found.error
         except _Complex as found:
-            real, error = False, error or found.error
+            spectra, error = Spectra(spectra + 1), error or found.error
         except CkadError:
             if error is None:
                 raise
@@ -221,7 +222,7 @@ def may_be_unsolved() -> bool:
 def later(call: C, anew: Callable[[], C]) -> Callable[[Callable[[C], T]], T]:
     """What is asked of a call after it has ended: where an iteration has not converged for it, the
     call is made ``anew``, and derives its steps."""
-    real = assumed.real_spectra()
+    spectra = assumed.spectra()
 
     def asked(question: Callable[[C], T]) -> T:
         try:
@@ -230,7 +231,7 @@ def later(call: C, anew: Callable[[], C]) -> Callable[[Callable[[C], T]], T]:
             if assumed.by_steps():
                 raise
             stop = error
-        before = assumed.assume((real, True, False))
+        before = assumed.assume((spectra, True, False))
         try:
             return question(anew())
         except CkadError:
@@ -244,8 +245,8 @@ def later(call: C, anew: Callable[[], C]) -> Callable[[Callable[[C], T]], T]:
 def key_of(key: Hashable) -> Hashable:
     """A key of a call's recording; where the one for all numbers was stopped, of another beside it,
     so that a result does not depend on the calls before."""
-    if not assumed.real_spectra():
-        key = "complex spectra", key
+    if assumed.spectra() is not Spectra.REAL:
+        key = assumed.spectra(), key
     if assumed.by_steps():
         key = "by steps", key
     return key if _stopped() is None else ("as it runs", key)

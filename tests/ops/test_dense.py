@@ -449,12 +449,30 @@ def test_no_eigenvalues_of_what_is_not_finite(engine, kind):
             values(a)
 
 
-def test_no_gradient_of_eigenvalues_calls_python():
-    a = real(2, 5, 5)
-    gradient = ckad.value_and_grad(lambda a: np.sum(np.abs(LA.eigvals(a)) ** 3), engine="native")
+@pytest.mark.parametrize(
+    ("function", "n_calls"),
+    [
+        (lambda a: np.sum(np.abs(LA.eigvals(a)) ** 3), 2),
+        (lambda a: sum(np.sum(np.abs(x) ** 2) for x in sl.lu(a)), 3),
+    ],
+    ids=["eigenvalues", "factors"],
+)
+@pytest.mark.parametrize("kind", [float, complex])
+def test_no_gradient_calls_python(function, n_calls, kind):
+    a = (real(2, 5, 5) if kind is float else full(2, 5, 5))[:1].reshape(5, 5)
+    gradient = ckad.value_and_grad(function, engine="native")
     calls = [row for row in gradient.compiled(a).tape.rows if row.op is Op.CALL]
-    assert len(calls) == 2
+    assert len(calls) == n_calls
     assert all(routine_of(row).compiled for row in calls)
+
+
+@pytest.mark.parametrize("kind", [float, complex])
+def test_factors_of_what_is_not_finite_are_refused(kind):
+    factors = ckad.jit(sl.lu)
+    np.testing.assert_allclose(factors(np.ones((3, 3), kind))[2], sl.lu(np.ones((3, 3)))[2])
+    for wrong in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="must not contain infs or NaNs"):
+            factors(np.diag([1.0, wrong, 2.0]).astype(kind))
 
 
 @pytest.mark.parametrize(

@@ -177,3 +177,45 @@ def test_a_result_of_bools_alone_depends_on_the_checks(engine):
     assert holds_fast(1.0)
     with pytest.raises(RaisedError):
         holds_fast(-1.0)
+
+
+SHEAR = np.array([[2.0, 1.0, 0.1], [0.3, 1.5, 0.2], [0.0, 0.4, 1.0]])
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_calls_with_complex_eigenvalues_are_at_hand_until_they_are_real(engine):
+    def spectrum(a, k):
+        return np.linalg.eig(a + k * np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0] * 3]))
+
+    def size(a, k):
+        values = spectrum(a, k)[0]
+        return np.sum(np.abs(values) ** 2) + (values.dtype == np.complex128)
+
+    found, gradient = ckad.jit(spectrum, engine=engine), ckad.value_and_grad(size, engine=engine)
+
+    def check(k):
+        values, vectors = spectrum(SHEAR, k)
+        assert [x.dtype for x in found(SHEAR, k)] == [values.dtype, vectors.dtype]
+        np.testing.assert_allclose(found(SHEAR, k)[0], values, rtol=1e-12)
+        value, slope = gradient(SHEAR, k)
+        np.testing.assert_allclose(value, size(SHEAR, k), rtol=1e-12)
+        np.testing.assert_array_equal(slope, ckad.grad(lambda a: size(a, k), engine=engine)(SHEAR))
+
+    ckad.clear_caches()
+    for k in [2.0] * 12 + [0.0, 2.5] * 3 + [0.1] * 12 + [3.0, 0.0]:
+        check(k)
+    for _ in range(12):
+        found(SHEAR, 2.0)
+        gradient(SHEAR, 2.0)
+    assert found._calls.ready
+    assert gradient._calls.ready
+
+
+def test_real_and_complex_eigenvalues_in_one_program():
+    def sizes(a, b):
+        return np.sum(np.abs(np.linalg.eigvals(a)) + np.abs(np.linalg.eigvals(b)))
+
+    turned = SHEAR - 3.0 * SHEAR.T
+    gradient = ckad.value_and_grad(sizes)
+    for a, b in [(SHEAR, turned), (turned, SHEAR), (SHEAR, SHEAR), (turned, turned)] * 2:
+        np.testing.assert_allclose(gradient(a, b)[0], sizes(a, b), rtol=1e-12)

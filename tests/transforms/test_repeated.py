@@ -117,6 +117,9 @@ FORMS = {
     "a dataclass": ((Box(x, {"y": y}),), lambda z: np.sum(z.a * z.b["y"] ** 2)),
     "views": ((y[::-1], np.arange(6.0)[::3]), lambda x, y: np.sum(x * y**2)),
     "single precision": ((x.astype(np.float32), y), lambda x, y: np.sum(x * y**2)),
+    "complex": ((x + 1j * y, [2.0 - 3.0j]), lambda x, y: np.sum(np.abs(x * y[0]) ** 2)),
+    "complex views": (((x + 1j * y)[::-1], y), lambda x, y: np.sum(np.abs(x) ** 2 * y)),
+    "half as precise": ((np.complex64(x + 1j * y), y), lambda x, y: np.sum(np.abs(x) * y)),
     "parts of one": ((np.arange(4.0)[:2], np.arange(4.0)[2:]), lambda x, y: np.sum(x * y**2)),
 }
 
@@ -148,6 +151,8 @@ def test_results_are_those_of_a_first_call(form, engine):
         ("a dict", [({"a": y, "b": x}, 2), ({"b": x, "a": y}, 3)]),
         ("a namedtuple", [(Pair(y, (x, 2.0)),), (Box(x, (y, 2.0)),), (Pair(x, [y, 2.0]),)]),
         ("a dataclass", [(Box(y, {"y": x}),), (Pair(x, {"y": y}),)]),
+        ("complex", [(x, [2.0]), (x - 1j * y, [1j]), (y + 1j * x, [2.0 - 3.0j])]),
+        ("complex", [(np.complex64(x + 1j * y), [2.0 - 3.0j]), (x + 1j * y, [np.complex64(1j)])]),
         ("views", [(y, np.arange(6.0)[::3]), (y[::-1], np.arange(2.0))]),
     ],
 )
@@ -346,7 +351,7 @@ RESULTS = {
     "nothing": lambda x: (np.sum(x), ()),
     "a namedtuple": lambda x: (np.sum(x), Pair(x, Pair(x[0], (x,)))),
     "a dataclass": lambda x: (np.sum(x), Box(x, [x[1]])),
-    "complex numbers": lambda x: (np.sum(x), (x * 1j, x)),
+    "complex numbers": lambda x: (np.sum(x), (x * 1j, {"a": x[0] * 1j, "b": -x})),
 }
 
 

@@ -118,7 +118,7 @@ class Workspace:
         self.f = memory[: CELL * program.n_cells].view(np.float64)
         self.i = self.f.view(np.int64)
         self.address = int(self.f.ctypes.data)
-        self.constants = [(self._view(at, x), x) for at, x in program.whole]
+        self.constants = [(self.i[at : at + x.size], x) for at, x in program.whole]
         self.scattered = program.scattered if program.scattered[0].size else None
         self.inputs = [(x.offset, None if x.far else self._place(x)) for x in program.inputs]
         self.outputs = [self._reader(x) for x in program.outputs]
@@ -128,10 +128,6 @@ class Workspace:
         own = Tables(program, self.feeds, self.f, ()) if are_same else None
         self.tables = own if self.feeds else NO_TABLES
         self.entry = None if self.tables is None else self._entry(self.tables)
-
-    def _view(self, offset: int, like: np.ndarray) -> np.ndarray:
-        cells = self.f if like.dtype.kind == "f" else self.i
-        return cells[offset : offset + like.size].reshape(like.shape)
 
     def _place(self, place: Place) -> np.ndarray:
         cells, size = self.f if place.type.is_float else self.i, prod(place.type.shape)

@@ -77,8 +77,8 @@ class Program:
 
     @cached_property
     def whole(self) -> list[tuple[int, np.ndarray]]:
-        """The other constants."""
-        return [(at, array) for at, array in self.constants if array.size > FEW]
+        """The other constants, as their cells hold them."""
+        return [(at, cells_of(array)) for at, array in self.constants if array.size > FEW]
 
     @property
     def nbytes(self) -> int:
@@ -89,5 +89,5 @@ class Program:
 def cells_of(array: np.ndarray) -> np.ndarray:
     """What cells that hold an array hold as integers."""
     if array.dtype.kind == "f":
-        return array.ravel().astype(np.float64).view(np.int64)
-    return array.ravel().astype(np.int64)
+        return array.ravel().astype(np.float64, copy=False).view(np.int64)
+    return array.ravel().astype(np.int64, copy=False)

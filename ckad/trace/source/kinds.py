@@ -16,7 +16,7 @@ from ckad.errors import ConcreteValueError
 from ckad.place import at_place
 from ckad.tape.reasons import Reason
 from ckad.trace import arrays, dispatch
-from ckad.trace.memory.assumed import asked_real_spectra
+from ckad.trace.memory.assumed import Spectra, asked_spectra
 from ckad.trace.source.choices import Choice, refuse
 from ckad.trace.source.control.checks import note_raise
 from ckad.trace.source.names import absence
@@ -98,9 +98,13 @@ def _as_spectrum(values: Any, *vectors: Any) -> tuple[Any, ...]:
         numbers = known_as_run(imaginary)
     if numbers is not None:
         return found if np.any(numbers) else tuple(x.real.copy() for x in found)
-    if not asked_real_spectra():
+    spectra = asked_spectra()
+    if spectra is Spectra.ANY:
         return found
     left = np.any(np.not_equal(imaginary, 0.0))
+    if spectra is Spectra.NOT_REAL:
+        note_raise(np.logical_not(left), Reason.SPECTRUM)
+        return found
     note_raise(left, Reason.SPECTRUM)
     return tuple(arrays.stopping(x.real, left, "SPECTRUM") for x in found)
 

@@ -57,12 +57,12 @@ class _Code:
         """The names of the numbers in ``x``, in the order of the leaves of trees."""
         kind = type(x)
         is_kind = f"type({name}) is {self.value(kind)}"
-        if kind in reuse.FLOATS and not issubclass(kind, (complex, np.complexfloating)):
+        if kind in reuse.FLOATS:
             self.unless(is_kind)
-            return [name]
+            return _numbers_of(x, name)
         if kind is np.ndarray:
             self._array(x, name, is_kind)
-            return [name]
+            return _numbers_of(x, name)
         if kind is dict:
             return self._dict(x, name, is_kind)
         if kind is list or isinstance(x, tuple):
@@ -142,6 +142,20 @@ class _Code:
         self.lines.append(f"if not ({apart}) and {shared}: return None")
 
 
+def _numbers_of(x: Any, name: str) -> list[str]:
+    return [f"{name}.real", f"{name}.imag"] if trees.is_complex(x) else [name]
+
+
+def _is_same(x: Any, y: Any) -> bool:
+    """Whether two numbers found in arguments are one; the parts of a complex one are new objects,
+    in its memory."""
+    if x is y:
+        return True
+    if type(x) is not np.ndarray or type(y) is not np.ndarray:
+        return type(x) is type(y) and bool(x == y)
+    return bool(x.__array_interface__ == y.__array_interface__)
+
+
 def taking(
     args: Sequence[Any],
     options: Mapping[str, Any],
@@ -170,4 +184,4 @@ def taking(
     taken = take(args, options)
     if taken is None or len(taken) != len(numbers):
         return None
-    return take if all(x is y for x, y in zip(taken, numbers, strict=True)) else None
+    return take if all(map(_is_same, taken, numbers)) else None

@@ -3,8 +3,8 @@
 What a call looks up, and whether that still holds, is found out anew each time: whether anything
 is being recorded, what the function reads from outside, the form of the arguments. What follows
 from it is at hand. Where more is to be done than to run a program, nothing is: the recording shows
-something or counts, it holds for some numbers alone, a run may begin the call anew, is planned by
-what is free, or is watched.
+something or counts, it holds for some numbers alone, a run may begin the call anew for an iteration
+that has not converged, is planned by what is free, or is watched.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ckad.errors import ComplexSpectrumError
 from ckad.loops.compiled import Compiled
 from ckad.loops.driver import depends_on_free
 from ckad.tape.reasons import Reason
@@ -57,7 +58,10 @@ class Ready:
             return OTHER
         if self.apart is not None and not self.apart(inputs):
             return OTHER
-        return self.show(self.program.run(inputs))
+        try:
+            return self.show(self.program.run(inputs))
+        except ComplexSpectrumError:  # eigenvalues are real now, or are not any more
+            return OTHER
 
 
 class Outcome(NamedTuple):
@@ -114,6 +118,6 @@ def _runs_plainly(call: Call, program: Compiled) -> bool:
 
 
 def _begins_anew(call: Call, tape: Tape) -> bool:
-    """Whether the numbers of a run may tell that the call is to be made in another way."""
-    reasons = Reason.SPECTRUM, Reason.UNSOLVED
-    return any(stops(each, reason) for each in (call.tape, tape) for reason in reasons)
+    """Whether the numbers of a run may tell that the call is to be made in another way, for its
+    result or later on."""
+    return any(stops(each, Reason.UNSOLVED) for each in (call.tape, tape))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ckad import trees
 
 Show = Callable[[Sequence[Any]], Any]
 #: Leaves and nodes for which there is code.
-_KNOWN = (None, type(None), tuple, list, dict)
+_KNOWN = (None, type(None), tuple, list, dict, trees.Complex)
 
 
 class _Leaf:
@@ -21,6 +21,19 @@ class _Leaf:
     def __getitem__(self, at: tuple[()]) -> _Leaf:
         assert at == ()
         return _Leaf(f"{self.text}[()]")
+
+    def __neg__(self) -> _Leaf:
+        return _Leaf(f"-{self.text}")
+
+
+class _Joined(NamedTuple):
+    """Stands for a complex number or array."""
+
+    real: _Leaf
+    imag: _Leaf
+
+
+trees.register_complex(_Joined, _Leaf, _Joined)
 
 
 def giving(show: Show, n: int, structures: Sequence[trees.Treedef]) -> Show:
@@ -53,6 +66,8 @@ def _text(x: Any, values: dict[str, Any]) -> str:
         items = [_text(item, values) for item in x.values()]
         return f"{{{', '.join(f'{k}: {v}' for k, v in zip(keys, items, strict=True))}}}"
     items = [_text(item, values) for item in x]
+    if type(x) is _Joined:
+        return f"{_named(trees.joined, values)}({items[0]}, {items[1]})"
     if type(x) is list:
         return f"[{', '.join(items)}]"
     inside = "".join(f"{item}, " for item in items)

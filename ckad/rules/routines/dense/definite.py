@@ -8,12 +8,15 @@ from __future__ import annotations
 from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.lapack import (
+    FEW,
     NOT_POSITIVE,
     L,
     N,
     R,
     T,
     U,
+    dgemm,
+    dtrsm,
     gathered,
     parted_to,
     set_sizes,
@@ -45,9 +48,7 @@ from ckad.tape.types import Type
 
 _dpotrf = external("dpotrf", 5)
 _zpotrf = external("zpotrf", 5)
-_dgemm = external("dgemm", 13)
 _dsymm = external("dsymm", 12)
-_dtrsm = external("dtrsm", 11)
 _NOT_POSITIVE = 1
 
 # --- Cholesky ------------------------------------------------------------------------------------
@@ -134,8 +135,6 @@ cholesky = from_code(
 # cholesky_pull(L [b, n, n], ct [b, n, n]) -> ct_A, lower, of real matrices: two thirds of n^3
 # operations, where the formula takes 3 n^3
 
-#: So few rows are done one by one.
-_FEW = 16
 #: Rows of a triangle that are multiplied together.
 _STRIP = 128
 
@@ -170,7 +169,7 @@ def _reverse(work: int, x: int, y: int, n: int, step: int) -> None:
 
     In halves, as the factor of A is computed; only lower triangles are read.
     """
-    if n <= _FEW:
+    if n <= FEW:
         _reverse_rows(x, y, n, step)
         return
     first = (n // 2 + 7) // 8 * 8
@@ -190,14 +189,14 @@ def _reverse(work: int, x: int, y: int, n: int, step: int) -> None:
         diagonal[i] *= 0.5
     # ct_21 <- ct_21 L_11^-1
     text[0], text[1], text[2], text[3] = L, U, N, N
-    _dtrsm(work, work + 1, work + 2, work + 3, work + 16, work + 20, number + 8, x, work + 24,
+    dtrsm(work, work + 1, work + 2, work + 3, work + 16, work + 20, number + 8, x, work + 24,
            y + below, work + 24)  # fmt: skip
     # ct_11 -= ct_21^T L_21
     text[0], text[1] = N, T
     for start in range(0, first, _STRIP):
         end = min(first, start + _STRIP)
         sizes[3], sizes[4] = end, end - start
-        _dgemm(work, work + 1, work + 28, work + 32, work + 20, number, x + below, work + 24,
+        dgemm(work, work + 1, work + 28, work + 32, work + 20, number, x + below, work + 24,
                y + below + 8 * start, work + 24, number + 8, y + 8 * start * step,
                work + 24)  # fmt: skip
     _reverse(work, x, y, first, step)

@@ -24,6 +24,7 @@ from ckad.rules.routines.dense.lapack import (
     turned,
     turned_into_parts,
     turned_parts,
+    zgetrf,
 )
 from ckad.rules.routines.dense.matrices import Matrix, matrix, part, square_stack, stacks
 from ckad.rules.routines.dense.spectral import NO_EIGENVALUES, below_nothing, first_rows
@@ -43,7 +44,6 @@ from ckad.tape.types import Type
 
 _dgeev = external("dgeev", 14)
 _zgeev = external("zgeev", 14)
-_zgetrf = external("zgetrf", 6)
 _zgetri = external("zgetri", 7)
 _NOT_FINITE, _DEFECTIVE = 2, 1
 #: NumPy's words.
@@ -170,7 +170,7 @@ def _left_vectors(words: int, arrays: int, work: int) -> int:
         imag = doubles(im + 8 * k * size, size)
         for i in range(size):
             target[2 * i], target[2 * i + 1] = re[i], -imag[i]
-        _zgetrf(work, work, z, work + 4, pivots, work + 8)
+        zgetrf(work, work, z, work + 4, pivots, work + 8)
         if sizes[2]:
             return _DEFECTIVE
         _zgetri(work, z, work + 4, pivots, space, work + 12, work + 8)

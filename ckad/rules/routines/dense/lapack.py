@@ -8,14 +8,18 @@ from ckad.kernel import kernel
 from ckad.rules.routines.memory import copy, doubles, external, letters, short_integers
 from ckad.tape.routines import Failure
 
-_dtrsm = external("dtrsm", 11)
-_ztrsm = external("ztrsm", 11)
-_dtrsv = external("dtrsv", 8)
+dtrsm, ztrsm, dgemm = external("dtrsm", 11), external("ztrsm", 11), external("dgemm", 13)
+dgetrf, zgetrf = external("dgetrf", 6), external("zgetrf", 6)
+_dtrsv, _ztrsv = external("dtrsv", 8), external("ztrsv", 8)
 
 #: What a body returns where an iteration of LAPACK's does not end.
 NO_CONVERGENCE = 1
 #: Columns that LAPACK takes together.
 BLOCK = 64
+#: So few rows are done one by one where loops are done in blocks.
+FEW = 16
+#: Where numbers and sizes for BLAS lie in their workspaces, beside letters at the start.
+NUMBERS, SIZES = 64, 16
 #: NumPy's words.
 SINGULAR: Failure = (np.linalg.LinAlgError, "Singular matrix")
 NOT_POSITIVE: Failure = (np.linalg.LinAlgError, "Matrix is not positive definite")
@@ -35,6 +39,13 @@ def set_sizes(work: int, m: int, n: int) -> np.ndarray:
 
 
 @kernel
+def _conjugate(x: int, n: int) -> None:
+    numbers = doubles(x, 2 * n)
+    for i in range(n):
+        numbers[2 * i + 1] = -numbers[2 * i + 1]
+
+
+@kernel
 def divided(
     work: int, a: int, x: int, n: int, m: int, lower: int, adjoint: int, unit: int, is_complex: int
 ) -> None:
@@ -44,17 +55,24 @@ def divided(
     text, sizes, number = letters(work, 4), short_integers(work, 16), doubles(work, 8)
     uplo, diagonal = L if lower else U, U if unit else N
     sizes[1], sizes[2], sizes[3], number[3], number[4] = n, m, 1, 1.0, 0.0
-    if m == 1 and not is_complex:
-        # the row x a^-1 is the column a^-T x
+    if m == 1:
+        # the row x a^-1 is the column a^-T x; and x a^-H the conjugate of a^-1 conj(x)
         text[0], text[1], text[2] = uplo, N if adjoint else T, diagonal
-        _dtrsv(work, work + 1, work + 2, work + 4, a, work + 4, x, work + 12)
+        if not is_complex:
+            _dtrsv(work, work + 1, work + 2, work + 4, a, work + 4, x, work + 12)
+            return
+        if adjoint:
+            _conjugate(x, n)
+        _ztrsv(work, work + 1, work + 2, work + 4, a, work + 4, x, work + 12)
+        if adjoint:
+            _conjugate(x, n)
         return
     text[0], text[1], text[2], text[3] = R, uplo, C if adjoint else N, diagonal
     if is_complex:
-        _ztrsm(work, work + 1, work + 2, work + 3, work + 8, work + 4, work + 24, a, work + 4,
+        ztrsm(work, work + 1, work + 2, work + 3, work + 8, work + 4, work + 24, a, work + 4,
                x, work + 8)  # fmt: skip
     else:
-        _dtrsm(work, work + 1, work + 2, work + 3, work + 8, work + 4, work + 24, a, work + 4,
+        dtrsm(work, work + 1, work + 2, work + 3, work + 8, work + 4, work + 24, a, work + 4,
                x, work + 8)  # fmt: skip
 
 

@@ -15,10 +15,12 @@ from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.lapack import (
     SINGULAR,
+    dgetrf,
     divided,
     gathered,
     parted_to,
     set_sizes,
+    zgetrf,
 )
 from ckad.rules.routines.dense.matrices import (
     Matrix,
@@ -35,7 +37,6 @@ from ckad.rules.routines.memory import (
     HEAD,
     compiled,
     doubles,
-    external,
     from_code,
     integers,
     short_integers,
@@ -44,8 +45,6 @@ from ckad.tape.builder import Builder
 from ckad.tape.routines import Attributes
 from ckad.tape.types import Type
 
-_dgetrf = external("dgetrf", 6)
-_zgetrf = external("zgetrf", 6)
 _SINGULAR = 1
 
 # --- LU ------------------------------------------------------------------------------------------
@@ -71,9 +70,9 @@ def _lu(words: int, arrays: int, work: int) -> int:
         at = out + 8 * k * (n + 1) * n * width
         gathered(at, a, k, batch, n * n, is_complex)
         if is_complex:
-            _zgetrf(work, work, at, work + 4, work + HEAD, work + 8)
+            zgetrf(work, work, at, work + 4, work + HEAD, work + 8)
         else:
-            _dgetrf(work, work, at, work + 4, work + HEAD, work + 8)
+            dgetrf(work, work, at, work + 4, work + HEAD, work + 8)
         last = doubles(at + 8 * width * n * n, width * n)
         last[:] = 0.0
         for i in range(n):

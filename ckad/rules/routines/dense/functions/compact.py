@@ -5,20 +5,29 @@ from __future__ import annotations
 import numpy as np
 
 from ckad.rules.registry import Tangents
-from ckad.rules.routines.dense.matrices import (
-    Matrix,
-    flags,
-    joined,
-    matrix,
-    need,
-    parted,
-    square_stack,
+from ckad.rules.routines.dense.lapack import (
+    dgetrf,
+    set_sizes,
+    turned,
+    turned_into_parts,
+    turned_parts,
+    zgetrf,
 )
+from ckad.rules.routines.dense.matrices import Matrix, flags, matrix, need, square_stack
 from ckad.rules.routines.dense.triangles import triangular
-from ckad.rules.routines.memory import HEAD, compiled, from_code, integers
+from ckad.rules.routines.memory import (
+    HEAD,
+    compiled,
+    doubles,
+    from_code,
+    integers,
+    short_integers,
+)
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Attributes, Routine, define
+from ckad.tape.routines import Attributes
 from ckad.tape.types import DType, Type
+
+_NOT_FINITE = 1
 
 # lu_compact(A; complex) -> [b, n + 1, n]: U, and below its diagonal L, of A with its rows in the
 # order that the last row says
@@ -30,22 +39,45 @@ def _compact_shape(attrs: Attributes, a: Type) -> Type:
     return a.with_shape((batch, n + 1, n))
 
 
-def _compact(attrs: Attributes, a: np.ndarray) -> np.ndarray:
-    import scipy.linalg
+def _compact(words: int, arrays: int, work: int) -> int:
+    is_complex, planes, n = integers(words, 3)
+    out, a = integers(arrays, 2)
+    batch, size, step = planes >> is_complex, n * n, 8 * (n + 1) * n
+    given = doubles(a, planes * size)
+    for k in range(planes * size):
+        if not abs(given[k]) < np.inf:
+            return _NOT_FINITE
+    _sizes, exchanges, z = (
+        set_sizes(work, n, n),
+        short_integers(work + HEAD, n),
+        work + HEAD + 8 * n,
+    )
+    for k in range(batch):
+        at, im = a + 8 * k * size, a + 8 * (batch + k) * size
+        to, to_im = out + k * step, out + (batch + k) * step
+        if is_complex:
+            turned_parts(z, at, im, n, n)
+            zgetrf(work, work, z, work + 4, work + HEAD, work + 8)
+            turned_into_parts(to, to_im, z, n, n)
+            doubles(to_im + 8 * size, n)[:] = 0.0
+        else:
+            turned(z, at, n, n)
+            dgetrf(work, work, z, work + 4, work + HEAD, work + 8)
+            turned(to, z, n, n)
+        order = doubles(to + 8 * size, n)
+        for i in range(n):
+            order[i] = i
+        for i in range(n):
+            j = exchanges[i] - 1
+            order[i], order[j] = order[j], order[i]
+    return 0
 
-    x = joined(a, attrs[0])
-    found = np.empty((len(x), x.shape[1] + 1, x.shape[1]), x.dtype)
-    for to, m in zip(found, x, strict=True):
-        to[:-1], pivots = scipy.linalg.lu_factor(m)
-        to[-1] = _order(pivots)
-    return parted(found, attrs[0])
 
-
-def _order(exchanges: np.ndarray) -> np.ndarray:
-    order = np.arange(len(exchanges))
-    for i, j in enumerate(exchanges):
-        order[[i, j]] = order[[j, i]]
-    return order
+_COMPACT = compiled(
+    _compact,
+    lambda attrs, a: 8 * (a.shape[1] + (1 + attrs[0]) * a.shape[1] ** 2),
+    {_NOT_FINITE: (ValueError, "array must not contain infs or NaNs")},
+)
 
 
 def _parts_of(b: Builder, out: int, is_complex: int) -> tuple[Matrix, Matrix]:
@@ -95,16 +127,13 @@ def _compact_vjp(b: Builder, ct: int, out: int, a: int, attrs: Attributes) -> tu
     return ((p.T @ _solve(lu, left.H, 0, 0).H).stacked(is_complex),)
 
 
-lu_compact = define(
-    Routine(
-        "lu_compact",
-        _compact_shape,
-        _compact,
-        _compact_jvp,
-        _compact_vjp,
-        lambda attrs, a: 2 / 3 * a.size * a.shape[1],
-        calls_blas=True,
-    )
+lu_compact = from_code(
+    "lu_compact",
+    _compact_shape,
+    _COMPACT,
+    _compact_jvp,
+    _compact_vjp,
+    lambda attrs, a: 2 / 3 * (1 + attrs[0]) * a.size * a.shape[1],
 )
 
 # exchanged(rows [b, n]; back) -> the order of the rows after row i was exchanged with row rows[i],

@@ -9,7 +9,18 @@ import numpy as np
 
 from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
-from ckad.rules.routines.dense.lapack import L, N, R, T, U
+from ckad.rules.routines.dense.lapack import (
+    FEW,
+    NUMBERS,
+    SIZES,
+    L,
+    N,
+    R,
+    T,
+    U,
+    dgemm,
+    dtrsm,
+)
 from ckad.rules.routines.dense.matrices import (
     Matrix,
     add,
@@ -25,7 +36,6 @@ from ckad.rules.routines.memory import (
     compiled,
     copy,
     doubles,
-    external,
     from_code,
     integers,
     letters,
@@ -35,16 +45,8 @@ from ckad.tape.builder import Builder
 from ckad.tape.routines import Attributes
 from ckad.tape.types import Type
 
-_dgemm = external("dgemm", 13)
-_dtrsm = external("dtrsm", 11)
-
-#: So few rows are done one by one.
-_FEW = 16
 #: Rows of which both triangles of a product are computed together.
 _STRIP = 32
-#: Where numbers, sizes and letters for BLAS lie in a workspace.
-_NUMBERS, _SIZES = 64, 16
-
 # eliminated(A [b, n, n]) -> U, and below its diagonal L, with A = L U
 
 
@@ -57,7 +59,7 @@ def _eliminated(words: int, arrays: int, work: int) -> int:
     batch, n = integers(words, 2)
     out, a = integers(arrays, 2)
     copy(doubles(out, batch * n * n), doubles(a, batch * n * n))
-    numbers = doubles(work + _NUMBERS, 2)
+    numbers = doubles(work + NUMBERS, 2)
     numbers[0], numbers[1] = -1.0, 1.0
     for k in range(batch):
         _forward(work, out + 8 * k * n * n, n, n)
@@ -67,7 +69,7 @@ def _eliminated(words: int, arrays: int, work: int) -> int:
 @kernel
 def _forward(work: int, x: int, n: int, step: int) -> None:
     """The factors of n rows at ``x``, which lie ``step`` apart, in their place; in halves."""
-    if n <= _FEW:
+    if n <= FEW:
         _forward_rows(x, n, step)
         return
     first = (n // 2 + 7) // 8 * 8
@@ -75,25 +77,25 @@ def _forward(work: int, x: int, n: int, step: int) -> None:
     beside, below, corner = 8 * first, 8 * first * step, 8 * first * (step + 1)
     _forward(work, x, first, step)
     _halves(work, first, rest, step)
-    text, number = letters(work, 4), work + _NUMBERS
+    text, number = letters(work, 4), work + NUMBERS
     # A_12 <- L_11^-1 A_12, of which BLAS sees the transposes
     text[0], text[1], text[2], text[3] = R, U, N, U
-    _dtrsm(work, work + 1, work + 2, work + 3, work + 20, work + 16, number + 8, x, work + 24,
+    dtrsm(work, work + 1, work + 2, work + 3, work + 20, work + 16, number + 8, x, work + 24,
            x + beside, work + 24)  # fmt: skip
     # A_21 <- A_21 U_11^-1
     text[0], text[1], text[2], text[3] = L, L, N, N
-    _dtrsm(work, work + 1, work + 2, work + 3, work + 16, work + 20, number + 8, x, work + 24,
+    dtrsm(work, work + 1, work + 2, work + 3, work + 16, work + 20, number + 8, x, work + 24,
            x + below, work + 24)  # fmt: skip
     # A_22 -= A_21 A_12
     text[0], text[1] = N, N
-    _dgemm(work, work + 1, work + 20, work + 20, work + 16, number, x + beside, work + 24,
+    dgemm(work, work + 1, work + 20, work + 20, work + 16, number, x + beside, work + 24,
            x + below, work + 24, number + 8, x + corner, work + 24)  # fmt: skip
     _forward(work, x + corner, rest, step)
 
 
 @kernel
 def _halves(work: int, first: int, rest: int, step: int) -> None:
-    sizes = short_integers(work + _SIZES, 8)
+    sizes = short_integers(work + SIZES, 8)
     sizes[0], sizes[1], sizes[2] = first, rest, step
 
 
@@ -193,7 +195,7 @@ def _eliminated_pull(words: int, arrays: int, work: int) -> int:
     batch, n = integers(words, 2)
     out, factors, ct = integers(arrays, 3)
     copy(doubles(out, batch * n * n), doubles(ct, batch * n * n))
-    numbers = doubles(work + _NUMBERS, 3)
+    numbers = doubles(work + NUMBERS, 3)
     numbers[0], numbers[1], numbers[2] = -1.0, 1.0, 0.0
     for k in range(batch):
         at = 8 * k * n * n
@@ -204,7 +206,7 @@ def _eliminated_pull(words: int, arrays: int, work: int) -> int:
 @kernel
 def _reverse(work: int, x: int, y: int, n: int, step: int) -> None:
     """A cotangent at ``y`` of factors at ``x`` to that of A, in halves as these are computed."""
-    if n <= _FEW:
+    if n <= FEW:
         _reverse_rows(x, y, n, step)
         return
     first = (n // 2 + 7) // 8 * 8
@@ -212,22 +214,22 @@ def _reverse(work: int, x: int, y: int, n: int, step: int) -> None:
     beside, below, corner = 8 * first, 8 * first * step, 8 * first * (step + 1)
     _reverse(work, x + corner, y + corner, rest, step)
     _halves(work, first, rest, step)
-    text, number = letters(work, 4), work + _NUMBERS
+    text, number = letters(work, 4), work + NUMBERS
     # ct_21 -= ct_22 U_12^T; BLAS sees ct_21^T -= U_12 ct_22^T, the first of which it has turned
     text[0], text[1] = T, N
-    _dgemm(work, work + 1, work + 16, work + 20, work + 20, number, x + beside, work + 24,
+    dgemm(work, work + 1, work + 16, work + 20, work + 20, number, x + beside, work + 24,
            y + corner, work + 24, number + 8, y + below, work + 24)  # fmt: skip
     # ct_12 -= L_21^T ct_22
     text[0], text[1] = N, T
-    _dgemm(work, work + 1, work + 20, work + 16, work + 20, number, y + corner, work + 24,
+    dgemm(work, work + 1, work + 20, work + 16, work + 20, number, y + corner, work + 24,
            x + below, work + 24, number + 8, y + beside, work + 24)  # fmt: skip
     # ct_12 <- L_11^-T ct_12
     text[0], text[1], text[2], text[3] = R, U, T, U
-    _dtrsm(work, work + 1, work + 2, work + 3, work + 20, work + 16, number + 8, x, work + 24,
+    dtrsm(work, work + 1, work + 2, work + 3, work + 20, work + 16, number + 8, x, work + 24,
            y + beside, work + 24)  # fmt: skip
     # ct_21 <- ct_21 U_11^-T
     text[0], text[1], text[2], text[3] = L, L, T, N
-    _dtrsm(work, work + 1, work + 2, work + 3, work + 16, work + 20, number + 8, x, work + 24,
+    dtrsm(work, work + 1, work + 2, work + 3, work + 16, work + 20, number + 8, x, work + 24,
            y + below, work + 24)  # fmt: skip
     # ct_11 -= ct_12 U_12^T below the diagonal, L_21^T ct_21 from it on
     for start in range(0, first, _STRIP):
@@ -238,23 +240,23 @@ def _reverse(work: int, x: int, y: int, n: int, step: int) -> None:
 @kernel
 def _strip(work: int, x: int, y: int, first: int, step: int, start: int, rows: int) -> None:
     """Rows of ct_11 from ``start`` on."""
-    sizes, text, number = short_integers(work + _SIZES, 8), letters(work, 4), work + _NUMBERS
+    sizes, text, number = short_integers(work + SIZES, 8), letters(work, 4), work + NUMBERS
     beside, below, behind = 8 * first, 8 * first * step, start + rows
     row = 8 * start * step
     corner = work + HEAD
     sizes[3], sizes[4] = start, rows
     text[0], text[1] = T, N
     if start:
-        _dgemm(work, work + 1, work + 28, work + 32, work + 20, number, x + beside, work + 24,
+        dgemm(work, work + 1, work + 28, work + 32, work + 20, number, x + beside, work + 24,
                y + row + beside, work + 24, number + 8, y + row, work + 24)  # fmt: skip
-    _dgemm(work, work + 1, work + 32, work + 32, work + 20, number + 8, x + row + beside, work + 24,
+    dgemm(work, work + 1, work + 32, work + 32, work + 20, number + 8, x + row + beside, work + 24,
            y + row + beside, work + 24, number + 16, corner, work + 32)  # fmt: skip
     to, both = doubles(y + row + 8 * start, (rows - 1) * step + rows), doubles(corner, rows * rows)
     for i in range(rows):
         for j in range(i):
             to[i * step + j] -= both[i * rows + j]
     text[0], text[1] = N, T
-    _dgemm(work, work + 1, work + 32, work + 32, work + 20, number + 8, y + below + 8 * start,
+    dgemm(work, work + 1, work + 32, work + 32, work + 20, number + 8, y + below + 8 * start,
            work + 24, x + below + 8 * start, work + 24, number + 16, corner,
            work + 32)  # fmt: skip
     for i in range(rows):
@@ -262,7 +264,7 @@ def _strip(work: int, x: int, y: int, first: int, step: int, start: int, rows: i
             to[i * step + j] -= both[i * rows + j]
     if behind < first:
         sizes[3] = first - behind
-        _dgemm(work, work + 1, work + 28, work + 32, work + 20, number, y + below + 8 * behind,
+        dgemm(work, work + 1, work + 28, work + 32, work + 20, number, y + below + 8 * behind,
                work + 24, x + below + 8 * start, work + 24, number + 8, y + row + 8 * behind,
                work + 24)  # fmt: skip
 

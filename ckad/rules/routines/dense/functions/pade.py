@@ -12,13 +12,15 @@ from math import factorial
 import numpy as np
 
 from ckad.kernel import kernel
-from ckad.rules.routines.dense.lapack import N
+from ckad.rules.routines.dense.lapack import (
+    N,
+    dgemm,
+    dgetrf,
+    zgetrf,
+)
 from ckad.rules.routines.memory import HEAD, copy, doubles, external, letters, short_integers
 
-_dgemm = external("dgemm", 13)
 _zgemm = external("zgemm", 13)
-_dgetrf = external("dgetrf", 6)
-_zgetrf = external("zgetrf", 6)
 _dgetrs = external("dgetrs", 9)
 _zgetrs = external("zgetrs", 9)
 
@@ -71,7 +73,7 @@ def times(work: int, to: int, x: int, y: int, n: int, beta: float, is_complex: i
     if is_complex:
         _zgemm(work, work, size, size, size, one, x, size, y, size, work + 32, to, size)
     else:
-        _dgemm(work, work, size, size, size, one, x, size, y, size, work + 32, to, size)
+        dgemm(work, work, size, size, size, one, x, size, y, size, work + 32, to, size)
 
 
 @kernel
@@ -102,9 +104,9 @@ def approximate(work: int, at: int, n: int, is_complex: int) -> None:
     for i in range(size):
         total[i], v[i] = v[i] + u[i], v[i] - u[i]
     if is_complex:
-        _zgetrf(work + 8, work + 8, q, work + 8, work + HEAD, work + 12)
+        zgetrf(work + 8, work + 8, q, work + 8, work + HEAD, work + 12)
     else:
-        _dgetrf(work + 8, work + 8, q, work + 8, work + HEAD, work + 12)
+        dgetrf(work + 8, work + 8, q, work + 8, work + HEAD, work + 12)
     solve(work, q, work + HEAD, r, is_complex)
     _exact(r, at + block, n, width, triangle, 1.0)
     copy(u, total)

@@ -11,7 +11,16 @@ from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.definite import cholesky_pull
 from ckad.rules.routines.dense.functions.substitution import substituted
-from ckad.rules.routines.dense.lapack import L, N, T, U
+from ckad.rules.routines.dense.lapack import (
+    FEW,
+    NUMBERS,
+    SIZES,
+    L,
+    N,
+    T,
+    U,
+    dtrsm,
+)
 from ckad.rules.routines.dense.matrices import Matrix, square_stack
 from ckad.rules.routines.memory import (
     compiled,
@@ -28,12 +37,6 @@ from ckad.tape.routines import Attributes
 from ckad.tape.types import Type
 
 _dsyrk = external("dsyrk", 10)
-_dtrsm = external("dtrsm", 11)
-
-#: So few rows are done one by one.
-_FEW = 16
-#: Where numbers and sizes for BLAS lie in a workspace.
-_NUMBERS, _SIZES = 64, 16
 
 # rooted(A [b, n, n]) -> L, lower, with A = L L^T; reads the lower triangle
 
@@ -46,7 +49,7 @@ def _rooted_shape(attrs: Attributes, a: Type) -> Type:
 def _rooted(words: int, arrays: int, work: int) -> int:
     batch, n = integers(words, 2)
     out, a = integers(arrays, 2)
-    numbers = doubles(work + _NUMBERS, 2)
+    numbers = doubles(work + NUMBERS, 2)
     numbers[0], numbers[1] = -1.0, 1.0
     for k in range(batch):
         at = 8 * k * n * n
@@ -61,18 +64,18 @@ def _rooted(words: int, arrays: int, work: int) -> int:
 @kernel
 def _forward(work: int, x: int, n: int, step: int) -> None:
     """The factor of n rows at ``x``, which lie ``step`` apart, in their place; in halves."""
-    if n <= _FEW:
+    if n <= FEW:
         _forward_rows(x, n, step)
         return
     first = (n // 2 + 7) // 8 * 8
     rest = n - first
     below, corner = 8 * first * step, 8 * first * (step + 1)
     _forward(work, x, first, step)
-    sizes, text, number = short_integers(work + _SIZES, 8), letters(work, 4), work + _NUMBERS
+    sizes, text, number = short_integers(work + SIZES, 8), letters(work, 4), work + NUMBERS
     sizes[0], sizes[1], sizes[2] = first, rest, step
     # A_21 <- A_21 L_11^-T, of which BLAS sees the transposes
     text[0], text[1], text[2], text[3] = L, U, T, N
-    _dtrsm(work, work + 1, work + 2, work + 3, work + 16, work + 20, number + 8, x, work + 24,
+    dtrsm(work, work + 1, work + 2, work + 3, work + 16, work + 20, number + 8, x, work + 24,
            x + below, work + 24)  # fmt: skip
     # A_22 -= A_21 A_21^T
     text[0], text[1] = U, T
