@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
@@ -61,8 +62,14 @@ def seconds(n: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+@pytest.fixture(scope="module")
+def numbas_own() -> None:
+    """Numba compiles its ``zeros`` once, by the ``np.empty`` that there is at that time."""
+    numba.njit(lambda n: np.empty_like(np.zeros(n)))(1)
+
+
 @pytest.fixture
-def unset_is_nan(monkeypatch: pytest.MonkeyPatch) -> None:
+def unset_is_nan(numbas_own: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Results show whether a mutant reads elements of ``np.empty`` that it has not written."""
 
     def filled(make: Any) -> Any:

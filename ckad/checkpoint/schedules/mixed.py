@@ -7,24 +7,15 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from ckad.checkpoint.schedules.codes import (
-    ADVANCE,
-    DROP,
-    END,
-    FINISHED,
-    RESTORE,
-    REVERSE,
-    STORE,
-    TAPE,
-)
+from ckad.checkpoint.schedules.codes import END, STORE, TAPE
 from ckad.checkpoint.schedules.generators import binomial
 from ckad.checkpoint.schedules.generators.binomial import repetitions, scaled
-from ckad.checkpoint.schedules.generators.filling import NEXT, filling
+from ckad.checkpoint.schedules.generators.filling import NEXT
+from ckad.checkpoint.schedules.generators.stack import FRONTIER, HERE, OWN, TOP, on_a_stack
 from ckad.checkpoint.schedules.schedule import Family, Generated, Schedule, at_least
 from ckad.kernel import kernel
 
-# The registers of a generator state after NEXT; the stack of checkpointed steps follows them.
-HERE, FRONTIER, TOP, SLOTS, STACK = range(NEXT + 1, 6)
+SLOTS, STACK = OWN, OWN + 1
 
 
 def forward_steps(n_steps: int, n_slots: int) -> int:
@@ -96,38 +87,13 @@ def advance(state: NDArray[np.int64]) -> int:
 
 
 @kernel
-def perform(state: NDArray[np.int64]) -> tuple[int, int, int]:
-    """Carry out the next action on the state; return its start, stop and slot."""
-    action, here, frontier, top = state[NEXT], state[HERE], state[FRONTIER], state[TOP]
-    if action == ADVANCE:
-        state[HERE] = advance(state)
-        return here, state[HERE], -1
-    if action == STORE:
-        state[TOP] = top + 1
-        state[STACK + top + 1] = here
-        state[NEXT] = ADVANCE
-        return here, here, top + 1
-    if action == RESTORE:
-        here = state[STACK + top]
-        state[HERE] = here
-        state[NEXT] = DROP if frontier - here <= state[SLOTS] - top + 1 else ADVANCE
-        return here, here, top
-    if action == DROP:
-        state[TOP] = top - 1
-        state[NEXT] = TAPE
-        return here, here, top
-    if action == TAPE:
-        state[NEXT] = REVERSE
-        return here, frontier, 0
-    if action == REVERSE:
-        state[FRONTIER] = here
-        state[NEXT] = RESTORE if here > 0 else END
-        return here, frontier, 0
-    state[NEXT] = FINISHED
-    return 0, 0, -1
+def is_taped(state: NDArray[np.int64]) -> bool:
+    """Whether the slots that are free hold what is left."""
+    fits: bool = state[FRONTIER] - state[HERE] <= state[SLOTS] - state[TOP] + 1
+    return fits
 
 
-fill = filling(perform)
+fill = on_a_stack(advance, is_taped, STACK)
 
 
 def most_used(n: int, s: int) -> tuple[int, int]:

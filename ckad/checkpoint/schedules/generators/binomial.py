@@ -1,8 +1,6 @@
-"""The binomial generator: checkpoints on a stack, the top segment split where it costs least.
+"""The binomial generator: the segment on top of the stack is split where it costs least.
 
-Reversal runs downwards, so that the segment being reversed is [checkpoint on top, frontier), and
-the index in the stack of checkpoints is the slot. That is the whole state: no recursion, no list
-of pending segments. β(s, r) = C(s + r, s) throughout; A. Griewank, A. Walther, "Algorithm 799:
+β(s, r) = C(s + r, s) throughout; A. Griewank, A. Walther, "Algorithm 799:
 Revolve", ACM Trans. Math. Softw. 26 (2000) 19–45.
 """
 
@@ -13,21 +11,12 @@ from math import comb, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from ckad.checkpoint.schedules.codes import (
-    ADVANCE,
-    DROP,
-    END,
-    FINISHED,
-    RESTORE,
-    REVERSE,
-    STORE,
-    TAPE,
-)
-from ckad.checkpoint.schedules.generators.filling import NEXT, filling
+from ckad.checkpoint.schedules.codes import END, RESTORE, STORE, TAPE
+from ckad.checkpoint.schedules.generators.filling import NEXT
+from ckad.checkpoint.schedules.generators.stack import FRONTIER, HERE, OWN, TOP, on_a_stack
 from ckad.kernel import kernel
 
-# The registers of a generator state; the stack of checkpointed steps follows them.
-HERE, FRONTIER, TOP, SWEEPING, PERIOD, EXTRA, STACK = range(NEXT + 1, 8)
+SWEEPING, PERIOD, EXTRA, STACK = range(OWN, OWN + 4)
 
 # Float products this far above 2**62 exceed every n_steps whatever their rounding.
 SATURATED = 2.0**62 * (1 + 1e-9)
@@ -127,36 +116,10 @@ def advance(state: NDArray[np.int64]) -> int:
 
 
 @kernel
-def perform(state: NDArray[np.int64]) -> tuple[int, int, int]:
-    """Carry out the next action on the state; return its start, stop and slot."""
-    action, here, frontier, top = state[NEXT], state[HERE], state[FRONTIER], state[TOP]
-    if action == ADVANCE:
-        state[HERE] = advance(state)
-        return here, state[HERE], -1
-    if action == STORE:
-        state[TOP] = top + 1
-        state[STACK + top + 1] = here
-        state[NEXT] = ADVANCE
-        return here, here, top + 1
-    if action == RESTORE:
-        here = state[STACK + top]
-        state[HERE] = here
-        state[NEXT] = DROP if frontier - here == 1 else ADVANCE
-        return here, here, top
-    if action == DROP:
-        state[TOP] = top - 1
-        state[NEXT] = TAPE
-        return here, here, top
-    if action == TAPE:
-        state[HERE] = frontier
-        state[NEXT] = REVERSE
-        return here, frontier, 0
-    if action == REVERSE:
-        state[FRONTIER] = frontier - 1
-        state[NEXT] = RESTORE if frontier > 1 else END
-        return frontier - 1, frontier, 0
-    state[NEXT] = FINISHED
-    return 0, 0, -1
+def is_taped(state: NDArray[np.int64]) -> bool:
+    """Whether one step is left."""
+    is_one: bool = state[FRONTIER] - state[HERE] == 1
+    return is_one
 
 
-fill = filling(perform)
+fill = on_a_stack(advance, is_taped, STACK)
