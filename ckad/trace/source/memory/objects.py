@@ -100,7 +100,7 @@ def _as_argument(owner: Any, name: str) -> Any:
 def again(owner: ModuleType, name: str) -> Any:
     """What a library's module has by a name that was read before, if no number; else MISSING."""
     watched = watch()
-    if watched is None or (id(owner), name) not in watched.noted or current().moved:
+    if watched is None or (id(owner), name) not in watched.noted or current().outside:
         return MISSING
     found = vars(owner).get(name, MISSING)
     return found if type(found) is not int and is_library(owner.__name__) else MISSING

@@ -154,7 +154,7 @@ class Bindings(dict[str, Any]):
     def read(self, name: str) -> Any:
         """The same, or MISSING, for the program, which reads it."""
         watched = watch()
-        if self.cell is None and not current().moved:
+        if self.cell is None and not current().outside:
             found = self.owner.get(name, MISSING)
             if watched is None or (
                 (id(self.owner), name) in watched.noted and type(found) is not int
