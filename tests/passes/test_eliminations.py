@@ -331,3 +331,50 @@ def test_ones_that_are_computed_are_nan_where_a_pivot_is_zero(program):
     found = ckad.jit(program, engine="vm")(zero_last)
     np.testing.assert_array_equal(np.isnan(np.diag(found)), np.isnan(np.diag(expected)))
     np.testing.assert_allclose(found[:-1], expected[:-1])
+
+
+def what_is_left(a):
+    a = a.copy()
+    for k in range(N - 1):
+        for i in range(k + 1, N):
+            a[i, k:] -= a[i, k] / a[k, k] * a[k, k:]
+    return a
+
+
+def rooted(a):
+    lower = np.zeros((N, N))
+    for j in range(N):
+        lower[j, j] = np.sqrt(a[j, j] - lower[j, :j] @ lower[j, :j])
+        for i in range(j + 1, N):
+            lower[i, j] = (a[i, j] - lower[i, :j] @ lower[j, :j]) / lower[j, j]
+    return lower
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+@pytest.mark.parametrize("program", [what_is_left, rooted])
+def test_pivots_of_which_the_reciprocal_overflows(program, engine):
+    tiny = (A + A.T) * 1e-310
+    assert "rooted" in str(ckad.trace(program)(tiny)) or calls(program, tiny)
+    found = ckad.jit(program, engine=engine)(tiny)
+    np.testing.assert_allclose(found, program(tiny), rtol=1e-9, atol=1e-320)
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_their_derivatives(engine):
+    gradient = ckad.grad(lambda a: np.sum(np.sin(what_is_left(a * 1e-310) * 1e300)), engine=engine)
+    # factors below have no scale, rows from the diagonal on that of the matrix
+    step = 1e-4 * RNG.normal(size=(N, N))
+    total = lambda a: np.sum(np.sin(what_is_left(a) * 1e-10))  # noqa: E731
+    slope = (total(A + step) - total(A - step)) / 2
+    assert np.sum(gradient(A) * step) == pytest.approx(slope, rel=1e-6)
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_what_stands_below_an_infinite_pivot(engine):
+    infinite = A.copy()
+    infinite[0, 0] = np.inf
+    with np.errstate(invalid="ignore"):
+        expected = what_is_left(infinite)
+    np.testing.assert_allclose(
+        ckad.jit(what_is_left, engine=engine)(infinite), expected, atol=1e-12
+    )

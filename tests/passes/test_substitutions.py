@@ -162,3 +162,19 @@ def test_sides_of_other_sizes():
 
     assert "substituted" in str(ckad.trace(program)(a, a[0]))
     np.testing.assert_allclose(ckad.jit(program)(a, a[0]), program(a, a[0]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_pivots_of_which_the_reciprocal_overflows(engine):
+    def solution(a, b):
+        x = np.zeros(18)
+        for i in range(18):
+            x[i] = (b[i] - a[i, :i] @ x[:i]) / a[i, i]
+        return x
+
+    rng = np.random.default_rng(1)
+    a = (rng.normal(size=(18, 18)) + 18 * np.eye(18)) * 1e-310
+    b = rng.normal(size=18) * 1e-310
+    assert "substituted" in str(ckad.trace(solution)(a, b))
+    found = ckad.jit(solution, engine=engine)(a, b)
+    np.testing.assert_allclose(found, solution(a, b), rtol=1e-9)

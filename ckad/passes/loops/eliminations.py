@@ -230,7 +230,8 @@ class _Parts:
         if name == "factors":
             return self._above if is_above else self._factors
         if name == "zero times factors":
-            factors = self._part("factors", is_above)
+            # what a factor of an infinite pivot, or of a zero, is times that is no number
+            factors = self._part("factors" if is_above else "times pivots", is_above)
             return b.mul(factors, b.full_like(factors, 0.0))
         if name == "pivots over themselves":
             pivots = b.div(self._pivots, self._pivots)

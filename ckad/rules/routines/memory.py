@@ -88,6 +88,15 @@ def copy(to: np.ndarray, x: np.ndarray) -> None:
         to[k] = x[k]
 
 
+@kernel
+def is_finite(address: int, n: int) -> bool:
+    """Whether ``n`` float64 in memory are finite."""
+    x, total = doubles(address, n), 0.0
+    for k in range(n):
+        total += 0.0 * x[k]
+    return total == 0.0
+
+
 def external(name: str, n_arguments: int) -> Any:
     """A function of BLAS or LAPACK on double precision; all its arguments are addresses."""
     _EXTERNAL.append(name)

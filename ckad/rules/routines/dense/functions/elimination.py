@@ -1,6 +1,8 @@
 """LU factors without an order of rows, as elimination by loops gives them, in blocks by BLAS.
 
-A zero on the diagonal is divided by, as those loops do: nothing is said of it.
+A zero on the diagonal is divided by, as those loops do: nothing is said of it. BLAS multiplies by
+reciprocals, which may overflow, and by zeros beside what is infinite: what does not come out finite
+is done again row by row.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ from ckad.rules.routines.memory import (
     doubles,
     from_code,
     integers,
+    is_finite,
     letters,
     short_integers,
 )
@@ -62,7 +65,11 @@ def _eliminated(words: int, arrays: int, work: int) -> int:
     numbers = doubles(work + NUMBERS, 2)
     numbers[0], numbers[1] = -1.0, 1.0
     for k in range(batch):
-        _forward(work, out + 8 * k * n * n, n, n)
+        at = 8 * k * n * n
+        _forward(work, out + at, n, n)
+        if n > _FEW and not is_finite(out + at, n * n):
+            copy(doubles(out + at, n * n), doubles(a + at, n * n))
+            _forward_rows(out + at, n, n)
     return 0
 
 
@@ -200,6 +207,9 @@ def _eliminated_pull(words: int, arrays: int, work: int) -> int:
     for k in range(batch):
         at = 8 * k * n * n
         _reverse(work, factors + at, out + at, n, n)
+        if n > _FEW and not is_finite(out + at, n * n):
+            copy(doubles(out + at, n * n), doubles(ct + at, n * n))
+            _reverse_rows(factors + at, out + at, n, n)
     return 0
 
 

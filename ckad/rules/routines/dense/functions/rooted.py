@@ -24,11 +24,11 @@ from ckad.rules.routines.dense.lapack import (
 from ckad.rules.routines.dense.matrices import Matrix, square_stack
 from ckad.rules.routines.memory import (
     compiled,
-    copy,
     doubles,
     external,
     from_code,
     integers,
+    is_finite,
     letters,
     short_integers,
 )
@@ -53,12 +53,20 @@ def _rooted(words: int, arrays: int, work: int) -> int:
     numbers[0], numbers[1] = -1.0, 1.0
     for k in range(batch):
         at = 8 * k * n * n
-        to, given = doubles(out + at, n * n), doubles(a + at, n * n)
-        for i in range(n):
-            copy(to[i * n : i * n + i + 1], given[i * n : i * n + i + 1])
-            to[i * n + i + 1 : (i + 1) * n] = 0.0
+        _lower(out + at, a + at, n)
         _forward(work, out + at, n, n)
+        if n > _FEW and not is_finite(out + at, n * n):  # as in ``eliminated``
+            _lower(out + at, a + at, n)
+            _forward_rows(out + at, n, n)
     return 0
+
+
+@kernel
+def _lower(out: int, a: int, n: int) -> None:
+    to, given = doubles(out, n * n), doubles(a, n * n)
+    for i in range(n):
+        for j in range(n):
+            to[i * n + j] = given[i * n + j] if j <= i else 0.0
 
 
 @kernel

@@ -5,12 +5,13 @@ A zero on the diagonal is divided by, as those loops do: nothing is said of it.
 
 from __future__ import annotations
 
+from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.lapack import divided
 from ckad.rules.routines.dense.matrices import Matrix, add, matrices, need, square, stacks
 from ckad.rules.routines.dense.systems import solution
 from ckad.rules.routines.dense.triangles import triangle
-from ckad.rules.routines.memory import compiled, copy, doubles, from_code, integers
+from ckad.rules.routines.memory import compiled, copy, doubles, from_code, integers, is_finite
 from ckad.tape.builder import Builder
 from ckad.tape.routines import Attributes
 from ckad.tape.types import Type
@@ -32,7 +33,25 @@ def _substituted(words: int, arrays: int, work: int) -> int:
     for k in range(batch):
         x = out + 8 * k * n * m
         divided(work, t + 8 * k * n * n, x, n, m, 1 - lower, adjoint, unit, 0)
+        if not is_finite(x, n * m):  # as in ``eliminated``
+            copy(doubles(x, n * m), doubles(right + 8 * k * n * m, n * m))
+            _rows(t + 8 * k * n * n, x, n, m, lower, adjoint, unit)
     return 0
+
+
+@kernel
+def _rows(t: int, x: int, n: int, m: int, lower: int, adjoint: int, unit: int) -> None:
+    """The same row by row."""
+    a, b = doubles(t, n * n), doubles(x, n * m)
+    down = lower != adjoint
+    for k in range(n):
+        i = k if down else n - 1 - k
+        first, last = 0 if down else i + 1, i if down else n
+        for c in range(m):
+            total = b[i * m + c]
+            for j in range(first, last):
+                total -= (a[j * n + i] if adjoint else a[i * n + j]) * b[j * m + c]
+            b[i * m + c] = total if unit else total / a[i * n + i]
 
 
 _SUBSTITUTED = compiled(_substituted, lambda attrs, t, right: 0)
@@ -91,6 +110,10 @@ def _solved_by(words: int, arrays: int, work: int) -> int:
         # what is lower is upper to BLAS, which sees transposes
         divided(work, lu, x, n, m, adjoint, adjoint, 1 - adjoint, 0)
         divided(work, lu, x, n, m, 1 - adjoint, adjoint, adjoint, 0)
+        if not is_finite(x, n * m):
+            copy(doubles(x, n * m), doubles(right + 8 * k * n * m, n * m))
+            _rows(lu, x, n, m, 1 - adjoint, adjoint, 1 - adjoint)
+            _rows(lu, x, n, m, adjoint, adjoint, adjoint)
     return 0
 
 
