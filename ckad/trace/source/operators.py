@@ -16,6 +16,7 @@ from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced
 from ckad.trace.memory.context import current
 from ckad.trace.memory.opened import making_text
+from ckad.trace.primitives.methods import Flat
 from ckad.trace.primitives.scalars import root_of_number
 from ckad.trace.source.choices import Choice, equal, identical, joined, numbered
 from ckad.trace.source.control import chosen
@@ -367,7 +368,7 @@ def _contained(x: Any, y: Any, wanted: bool) -> Any:
     if said is not MISSING:
         return _told(said, wanted)
     check_key((x, *y) if type(y) in (list, tuple) and is_told_by_identity(x) else x)
-    y = list(y) if isinstance(y, dict) else y
+    y = list(y) if isinstance(y, dict) else y.all_items() if type(y) is Flat else y
     if not (holds_tracer(x) or holds_tracer(y)):
         return contained(y, x) is wanted
     if isinstance(y, Iterator):
