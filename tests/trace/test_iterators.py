@@ -567,6 +567,7 @@ _TAKES: dict[str, Function] = {
     "max": lambda it: max(it, default=0.0),
     "in": lambda it: float(3 in it),
     "star": lambda it: sum((*it,)),
+    "kept": lambda it: sum([v for v in it if v != 2]),
     "pairs": lambda it: sum(0.5 * a * b for a, b in zip(it, it, strict=False)),
 }
 
