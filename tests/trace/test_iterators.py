@@ -545,3 +545,45 @@ def test_a_list_that_is_run_over_again_and_again_is_not_changed() -> None:
 
     with pytest.raises(ckad.errors.UnrecordableError, match="cycle changes the list"):
         ckad.jit(program, engine="vm")(AT)
+
+
+# --- iterators that are taken from in the steps of loops, and beside themselves ------------------
+
+_ITERATORS: dict[str, Function] = {
+    "range": lambda x: iter(range(7)),
+    "list": lambda x: iter([*x]),
+    "long list": lambda x: iter([*x] * 9),
+    "reversed": lambda x: reversed(range(7)),
+    "map": lambda x: map(np.exp, x),
+    "generator": lambda x: (v + 1.0 for v in x),
+    "filtered": lambda x: (v for v in (1.0, 2.0, 3.0) if v > 1.5),
+    "chain": lambda x: itertools.chain(x, [2.0]),
+    "flat": lambda x: x.flat,
+}
+_TAKES: dict[str, Function] = {
+    "sum": sum,
+    "list": lambda it: sum(k * v for k, v in enumerate(list(it))),
+    "sorted": lambda it: sum(k * v for k, v in enumerate(sorted(it))),
+    "max": lambda it: max(it, default=0.0),
+    "in": lambda it: float(3 in it),
+    "star": lambda it: sum((*it,)),
+    "kept": lambda it: sum([v for v in it if v != 2]),
+    "pairs": lambda it: sum(0.5 * a * b for a, b in zip(it, it, strict=False)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.AsRunWarning")
+@pytest.mark.parametrize("name", _ITERATORS)
+@pytest.mark.parametrize("take", _TAKES)
+def test_steps_take_what_is_left_of_an_iterator(name: str, take: str) -> None:
+    def program(s):
+        it, total = _ITERATORS[name](s * X), s
+        for _ in range(6):
+            total = 0.9 * total + _TAKES[take](it)
+        return total + 10.0 * _TAKES[take](it)
+
+    if name == "flat" or (name == "reversed" and take in ("in", "pairs")):
+        with pytest.raises(CkadError, match="run over again"):
+            ckad.jit(program, engine="vm")(AT)
+    else:
+        assert ckad.jit(program, engine="vm")(AT) == pytest.approx(program(AT), rel=1e-13)

@@ -411,3 +411,19 @@ def test_a_query_of_the_points_themselves():
     """Each is its own nearest neighbour, at a distance whose derivative is 0 and not NaN."""
     g = ckad.grad(lambda p: np.sum(spatial.KDTree(POINTS * p).query(POINTS * p, k=2)[0]))(P)
     assert np.all(np.isfinite(g))
+
+
+def counted_by_name(x):
+    bins = {}
+    for v in x:
+        bins[f"bin {int(v)}"] = bins.get(f"bin {int(v)}", 0.0) + v
+        bins[str(int(2 * v))] = v
+    return sum(v * v for v in bins.values())
+
+
+def test_names_of_traced_integers_are_keys():
+    f = ckad.grad(counted_by_name)
+    for x in (np.array([1.2, 3.4, 1.9, 3.1]), np.array([1.25, 3.3, 1.85, 3.2]), np.arange(1.1, 5)):
+        h = 1e-6 * np.eye(len(x))
+        slopes = [(counted_by_name(x + d) - counted_by_name(x - d)) / 2e-6 for d in h]
+        np.testing.assert_allclose(f(x), slopes, rtol=1e-6)

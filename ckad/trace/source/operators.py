@@ -17,6 +17,7 @@ from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.opened import making_text
+from ckad.trace.primitives.methods import Flat
 from ckad.trace.primitives.scalars import root_of_number
 from ckad.trace.source.choices import Choice, equal, identical, joined, numbered
 from ckad.trace.source.control import chosen
@@ -383,7 +384,7 @@ def _contained(x: Any, y: Any, wanted: bool) -> Any:
     if type(y) in (list, tuple) and any(map(compares_traced, (x, *y))):
         verdict = call_from_source(orders.is_among, (are_one_item, x, y), {})
         return _told(verdict, wanted)
-    y = list(y) if isinstance(y, dict) else y
+    y = list(y) if isinstance(y, dict) else y.all_items() if type(y) is Flat else y
     if not (holds_tracer(x) or holds_tracer(y)):
         return contained(y, x) is wanted
     if isinstance(y, Iterator):

@@ -27,7 +27,7 @@ from ckad.trace.source.outside.kinds import is_written
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.skipped import ShownText, Skipped
 from ckad.trace.source.values import holds_tracer
-from ckad.trace.values.tracer import Tracer, value
+from ckad.trace.values.tracer import Tracer, decided, value
 
 
 def _refuse(self: TracedText, *_: Any, **__: Any) -> Any:
@@ -75,12 +75,15 @@ def shown(text: str, made_of: Any) -> str:
 
 
 def known_now(x: Any) -> Any:
-    """A number that depends on constants alone, as itself, also in a tuple; all else as it is."""
+    """A number that depends on constants alone, as itself, also in a tuple, and an integer where
+    the program is recorded as it runs: it may be a name or a key. All else as it is."""
     if type(x) is tuple:
         return tuple(map(known_now, x))
     if type(x) is not Tracer or not x.scalar or x.classes:
         return x
     found = numbers_of(current(), value(x))
+    if found is None and x.dtype.kind == "i":
+        found = decided(x)
     return x if found is None else found.item() if x.weak else found[()]
 
 

@@ -29,6 +29,7 @@ from ckad.trace.source.names import classes
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.generated import Driven, Each, Filtered, Lazy
 from ckad.trace.source.names.reader import definition_of
+from ckad.trace.source.names.region import check_iterated
 from ckad.trace.source.outside.kinds import SEQUENCES
 from ckad.trace.source.values import holds_tracer, weakened
 
@@ -186,4 +187,7 @@ def _all_of(x: Any, apart: bool) -> Any:
     if isinstance(x, Driven):
         return list(x) if apart else listed(x)
     is_pythons = isinstance(x, Iterator) and type(x).__module__ in ("builtins", "itertools")
-    return list(x) if is_pythons or isinstance(x, (Each, ValuesView)) else x
+    if not (is_pythons or isinstance(x, (Each, ValuesView))):
+        return x
+    check_iterated(x)
+    return list(x)

@@ -17,6 +17,7 @@ from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source.actions import ended, listed, run_block
 from ckad.trace.source.names.frame import Frame, made, region
 from ckad.trace.source.names.reader import ITEM
+from ckad.trace.source.names.region import check_changeable
 
 #: What is done with an item; how that ends, as a `Flow`.
 Consumer = Callable[[Any], Any]
@@ -205,6 +206,7 @@ class Lazy:
 
     def __iter__(self) -> Each:
         self._check_unused()
+        check_changeable(self)
         if self._iterator is None:
             self._iterator = self.plain()
         return self._iterator

@@ -116,6 +116,7 @@ def _items_of(iterable: Any) -> Any:
             "a comprehension with a condition runs over itertools.count or cycle, which do not "
             "end. Write a for loop that ends by break."
         )
+    check_iterated(iterable)
     return list(iterable) if isinstance(iterable, Iterator) else iterable
 
 

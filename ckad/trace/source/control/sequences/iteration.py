@@ -112,6 +112,10 @@ class SinglePass(Items):
         self.begin()
         return self._to_the_end()
 
+    def __contains__(self, x: Any) -> bool:
+        """Items are taken up to the one that is equal."""
+        return any(item is x or item == x for item in self)
+
     def _to_the_end(self) -> Iterator[Any]:
         yield from super().__iter__()
         self.end()
@@ -275,8 +279,13 @@ def _zip(*iterables: Any, strict: bool = False) -> Any:
         return _zip_by_python(iterables, strict)
     sequences: list[Items] = [x for x in found if x is not None]
     lengths = [x.length for x in sequences]
-    if strict:
-        _check_equal(lengths)
+    if strict and any(isinstance(n, Tracer) for n in lengths):
+        raise UnrecordableError.here(
+            "zip(strict=True) of sequences whose lengths are only known when the program runs. "
+            "Leave out strict."
+        )
+    if strict and len({*lengths}) > 1:
+        raise ValueError("zip() arguments have different lengths")
     return SinglePass(
         sequences, reduce(_least, lengths), lambda k: tuple(x.item(k) for x in sequences)
     )
@@ -286,16 +295,6 @@ def _least(x: Any, y: Any) -> Any:
     if isinstance(x, Tracer) or isinstance(y, Tracer):
         return number(np.minimum(x, y))
     return min(x, y)
-
-
-def _check_equal(lengths: Sequence[Any]) -> None:
-    if any(isinstance(n, Tracer) for n in lengths):
-        raise UnrecordableError.here(
-            "zip(strict=True) of sequences whose lengths are only known when the program runs. "
-            "Leave out strict."
-        )
-    if len({*lengths}) > 1:
-        raise ValueError("zip() arguments have different lengths")
 
 
 def _is_plain(x: Any) -> bool:

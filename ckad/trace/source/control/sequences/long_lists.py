@@ -167,8 +167,9 @@ def _copied(x: Any) -> Any:
     if type(x) not in (zip, enumerate):
         return None
     make, given, *state = x.__reduce__()
+    iterators = [part for part in given if isinstance(part, Iterator)]
     parts = [_copied(part) if isinstance(part, Iterator) else part for part in given]
-    if any(part is None for part in parts):
+    if any(part is None for part in parts) or len({*map(id, iterators)}) < len(iterators):
         return None
     found = make(*parts)
     for at in state:

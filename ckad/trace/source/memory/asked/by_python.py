@@ -106,6 +106,7 @@ def done(function: Callable[..., Any], *args: Any) -> Any:
 def contained(owner: Any, x: Any) -> Any:
     """``x in owner``, which asks items whether they are equal."""
     items = owner if isinstance(owner, (*CONTAINERS, tuple)) else ()
+    check_iterated(owner)
     watched = watch()
     if watched and not IMMUTABLE.issuperset({type(x), *map(type, items)}):
         for part in (x, *items):
