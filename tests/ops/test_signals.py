@@ -262,3 +262,23 @@ def test_errors_name_the_users_line(function, error, words):
     with pytest.raises(error, match=words) as found:
         ckad.jit(function)(X)
     assert "test_signals.py" in str(found.value)
+
+
+@pytest.mark.parametrize("k", [1, 3, 4, 9, 12, 14])
+@pytest.mark.parametrize("n", [2, 3, 4, 13])
+def test_lengths_about_the_blocks_in_which_products_are_summed(n, k):
+    x, c, weights = (np.sin(1.0 + np.arange(float(m))) for m in (n, k, n + k - 1))
+
+    def f(x, c):
+        return np.dot(ss.correlate(x, c, method="direct"), weights)
+
+    value, (by_x, by_c) = ckad.value_and_grad(f, (0, 1), engine="vm")(x, c)
+    assert value == pytest.approx(f(x, c), rel=1e-13)
+    np.testing.assert_allclose(by_x, [f(unit, c) for unit in np.eye(n)], rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(by_c, [f(x, unit) for unit in np.eye(k)], rtol=1e-13, atol=1e-15)
+
+
+def test_a_correlation_of_lines_is_not_padded():
+    tape = ckad.trace(lambda x: ss.correlate(x, x, method="direct"))(np.arange(20.0))
+    assert "lagged" in str(tape)
+    assert "pad " not in str(tape)

@@ -49,18 +49,39 @@ def _lagged_shape(attrs: Sequence[int], first: Type, second: Type) -> Type:
 
 
 @kernel
-def _dot(x: np.ndarray, y: np.ndarray) -> float:
-    """Four sums side by side, none of which waits for another."""
-    a = b = c = d = 0.0
-    n = len(x) // 4 * 4
-    for t in range(0, n, 4):
-        a += x[t] * y[t]
-        b += x[t + 1] * y[t + 1]
-        c += x[t + 2] * y[t + 2]
-        d += x[t + 3] * y[t + 3]
-    for t in range(n, len(x)):
-        a += x[t] * y[t]
-    return (a + b) + (c + d)
+def _gathered(y: np.ndarray, c: np.ndarray, x: np.ndarray) -> None:
+    """``y[t] += c[j] x[t + j]``, four j at a time: y is read and written a fourth as often."""
+    n, k = len(y), len(c) // 4 * 4
+    for j in range(0, k, 4):
+        c0, c1, c2, c3 = c[j], c[j + 1], c[j + 2], c[j + 3]
+        x0, x1, x2, x3 = x[j:], x[j + 1 :], x[j + 2 :], x[j + 3 :]
+        for t in range(n):
+            y[t] += (c0 * x0[t] + c1 * x1[t]) + (c2 * x2[t] + c3 * x3[t])
+    for j in range(k, len(c)):
+        c0, x0 = c[j], x[j:]
+        for t in range(n):
+            y[t] += c0 * x0[t]
+
+
+@kernel
+def _spread(y: np.ndarray, c: np.ndarray, x: np.ndarray) -> None:
+    """``y[t + j] += c[j] x[t]``, the same way; at both ends some of the four are not there."""
+    n = len(x)
+    k = len(c) // 4 * 4 if n > 3 else 0
+    for j in range(0, k, 4):
+        c0, c1, c2, c3 = c[j], c[j + 1], c[j + 2], c[j + 3]
+        y3, x1, x2, x3 = y[j + 3 :], x[1:], x[2:], x[3:]
+        for t in range(n - 3):
+            y3[t] += (c0 * x3[t] + c1 * x2[t]) + (c2 * x1[t] + c3 * x[t])
+        for i in range(4):
+            for t in range(3 - i):
+                y[j + i + t] += c[j + i] * x[t]
+            for t in range(n - i, n):
+                y[j + i + t] += c[j + i] * x[t]
+    for j in range(k, len(c)):
+        c0, y0 = c[j], y[j:]
+        for t in range(n):
+            y0[t] += c0 * x[t]
 
 
 def _lagged(words: int, arrays: int, work: int) -> int:
@@ -71,24 +92,20 @@ def _lagged(words: int, arrays: int, work: int) -> int:
     out, first, second = integers(arrays, 3)
     length = n + k - 1 + lag if kind == SPREAD else n - k + 1 - lag
     if kind == COUNTED:
-        c = doubles(out, length)
-        c[:] = 0.0
+        y = doubles(out, length)
+        y[:] = 0.0
         for row in range(m):
-            x, s = doubles(first + 8 * row * k, k), doubles(second + 8 * row * n, n)
-            for j in range(length):
-                c[j] += _dot(x, s[j + lag :])
+            c, x = doubles(first + 8 * row * k, k), doubles(second + 8 * row * n, n)
+            _gathered(y, c, x[lag:])
         return 0
     c = doubles(first, k)
     for row in range(m):
         x, y = doubles(second + 8 * row * n, n), doubles(out + 8 * row * length, length)
         y[:] = 0.0
-        for j in range(k):
-            if kind == SPREAD:
-                for t in range(n):
-                    y[t + j + lag] += c[j] * x[t]
-            else:
-                for t in range(length):
-                    y[t] += c[j] * x[t + j + lag]
+        if kind == SPREAD:
+            _spread(y[lag:], c, x)
+        else:
+            _gathered(y, c, x[lag:])
     return 0
 
 

@@ -25,9 +25,16 @@ def _full(x: Array, w: Array, outside: str = "constant", cval: Any = 0) -> Array
 
 def _convolved(x: Any, w: Any, mode: str, outside: str = "constant", cval: Any = 0) -> Array:
     x, w, mode = _pair(x, w, mode)
+    is_plain = x.ndim == 1 and outside == "constant" and "f" in (x.dtype.kind, w.dtype.kind)
+    if is_plain and x.size and w.size and _is_nothing(cval):
+        return _part(np.convolve(x, w), x.shape, w.shape, mode)
     swap = mode == "full" and outside == "constant" and w.size > x.size
     full = _full(w, x) if swap else _full(x, w, outside, cval)
     return _part(full, x.shape, w.shape, mode)
+
+
+def _is_nothing(x: Any) -> bool:
+    return isinstance(x, int | float) and x == 0
 
 
 def _pair(x: Any, w: Any, mode: str) -> tuple[Array, Array, str]:
