@@ -312,16 +312,17 @@ def recorded(
             continue
         if decides is Given.SIZES and isinstance(error, (*_NO_NUMBER, TooMuch)):
             continue  # no integer is asked for
+        if decides is Given.SIZES and isinstance(error, UnrecordableError):
+            most = most._replace(in_bodies=most.in_bodies / 4)  # nor is one here: a short try
         if decides > Given.SIZES and refusal is None:
             assert error is not None
             if not isinstance(error, TooMuch):
                 _try_complex(error)
             refusal = error
             may_run = _is_plain(given) and _warned(refusal)
-        if decides > Given.SIZES and (is_long or not may_run):
+        is_tried = not decides and refusal is not None and not is_last
+        if is_tried or (decides > Given.SIZES and (is_long or not may_run)):
             continue
-        if decides is Given.NOTHING and refusal and not is_last:
-            continue  # it has been tried
         if decides and arguments is given:
             arguments, as_run = given.pinned(), integers.key_for(key, given)
         try:
@@ -333,7 +334,8 @@ def recorded(
         except _STAGED as found:
             error = found
         except TooLong as found:
-            error = found
+            says_more = refusal is None and isinstance(error, UnrecordableError)
+            error = TooMuch(str(error)) if says_more else found
             is_long = decides is Given.DECISIONS and not isinstance(found, TooMuch)
         except CkadError as found:
             if refusal is None:
@@ -369,10 +371,8 @@ def _try_complex(error: Exception) -> None:
 
 def reason(refusal: Exception | None) -> str:
     """Why a recording holds for the numbers of one call alone; empty if it does not."""
-    if refusal is None:
-        return ""
-    first = str(refusal).partition("\n")[0]
-    return f"it is recorded as it runs for numbers that decide otherwise ({first})"
+    why = str(refusal).partition("\n")[0]
+    return f"it is recorded as it runs for numbers that decide otherwise ({why})" if refusal else ""
 
 
 def _is_plain(given: Arguments) -> bool:

@@ -108,6 +108,21 @@ def test_for_other_numbers_it_is_not_tried_for_all_again(monkeypatch):
     assert len(tried) > 2
 
 
+def test_integers_that_no_error_asks_for_are_a_short_try(monkeypatch):
+    def noted(*args, **options):
+        tried[options["decides"]] = options["most"].in_bodies
+        return once(*args, **options)
+
+    def halved(x):
+        return x if x < 0.1 else halved(0.5 * x)
+
+    once, tried = recording.record, {}
+    monkeypatch.setattr(recording, "record", noted)
+    with pytest.warns(AsRunWarning, match="deeper than can be recorded"):
+        assert ckad.value_and_grad(halved)(0.7) == (0.0875, 0.125)
+    assert 4 * tried[Given.SIZES] == attempts._OF_SIZES
+
+
 def asked(p):
     """Lengths that loops count: each is run for its number."""
     x = p * 1.0

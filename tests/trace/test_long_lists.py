@@ -12,6 +12,7 @@ import pytest
 
 import ckad
 from ckad.errors import NoneValueError
+from ckad.trace.source.control.sequences import long_lists
 
 from .idioms import check_number
 
@@ -286,3 +287,134 @@ def over_counting_lists(p):
 def test_a_list_that_counts_is_run_over_as_a_range_is():
     check_number(over_counting_lists, 0.9)
     assert len(ckad.trace(over_counting_lists)(0.9)) < 100
+
+
+# --- long steps over objects ---------------------------------------------------------------------
+
+
+class Panel:
+    """One of many that are alike: numbers, of which steps write some."""
+
+    def __init__(self, k, x):
+        self.k, self.x, self.y, self.found = k, x + 0.1 * k, np.cos(x) * k, 0.0
+        self.side = "upper" if k % 2 else "lower"
+
+    def reach(self, other):
+        found = 0.0
+        for k in range(4):
+            found = found + np.sin(self.x - other.y + k) * np.cos(other.x + 0.1 * k) / (k + 1.0)
+        return found
+
+
+def panels_of(p):
+    return [Panel(k, p) for k in range(9)]
+
+
+def each_with_each(p):
+    panels, a = panels_of(p), np.zeros((9, 9))
+    for i, one in enumerate(panels):
+        for j, other in enumerate(panels):
+            if i != j:
+                a[i, j] = one.reach(other)
+    return np.sum(a**2)
+
+
+def written_into(p):
+    panels = panels_of(p)
+    for one in panels:
+        one.found = one.found + one.reach(panels[0]) + one.reach(panels[3])
+    return sum(one.found**2 for one in panels)
+
+
+def in_an_array_of_objects(p):
+    panels, total = np.empty(9, dtype=object), 0.0
+    for k in range(9):
+        panels[k] = Panel(k, p)
+    for one in panels:
+        total = total + one.reach(panels[2]) * one.k
+    return total
+
+
+def beside_arrays(p):
+    panels, total = panels_of(p), 0.0
+    rows = [np.array([p, k * p, 1.0]) for k in range(9)]
+    for row, one in zip(rows, panels, strict=True):
+        total = total + row[0] * one.reach(panels[1]) + row[2]
+    return total
+
+
+def until_one_ends_it(p):
+    panels, total = panels_of(p), 0.0
+    for one in panels:
+        total = total + abs(one.reach(panels[4]))
+        if total > 4.0:
+            break
+    return total * one.x
+
+
+def that_are_asked_which_they_are(p):
+    panels, total = panels_of(p), 0.0
+    for one in panels:
+        total = total + one.reach(panels[0]) * (2.0 if one is panels[5] else 1.0)
+    return total
+
+
+def whose_words_are_read(p):
+    panels, total = panels_of(p), 0.0
+    for one in panels:
+        total = total + one.reach(panels[0]) * (2.0 if one.side == "upper" else 1.0)
+    return total
+
+
+def whose_list_grows(p):
+    panels, total = panels_of(p), 0.0
+    for one in panels:
+        total = total + one.reach(panels[-1])
+        if len(panels) < 12:
+            panels.append(Panel(3, total * 0.1))
+    return total
+
+
+def that_change_places(p):
+    panels, total = panels_of(p), 0.0
+    for k, one in enumerate(panels):
+        total = total + one.reach(panels[(k + 1) % 9])
+        panels[8] = panels[0]
+    return total
+
+
+def one_of_which_is_met_before(p):
+    panels, total = panels_of(p), 0.0
+    first, last = panels[0], panels[-1]
+    for one in panels:
+        first.x = first.x + 0.01
+        one.y = one.y + 0.1 * one.reach(last) + first.x
+        total = total + last.y
+    return total + first.y + last.x
+
+
+OVER_OBJECTS = [each_with_each, written_into, in_an_array_of_objects, beside_arrays]
+OTHERS_OVER_OBJECTS = [
+    *(until_one_ends_it, that_are_asked_which_they_are, whose_words_are_read, whose_list_grows),
+    *(that_change_places, one_of_which_is_met_before),
+]
+
+
+@pytest.fixture
+def little_is_much(monkeypatch):
+    ckad.clear_caches()
+    monkeypatch.setattr(long_lists, "MUCH", 64)
+    yield
+    ckad.clear_caches()
+
+
+@pytest.mark.parametrize("program", OVER_OBJECTS, ids=lambda f: f.__name__)
+def test_long_steps_over_objects_are_recorded_as_one(program, little_is_much):
+    ways = [loop.way for loop in ckad.explain(program, AT).loops if loop.steps == "8"]
+    assert "recorded once" in ways
+    check_number(program, AT, rel=1e-12, abs=1e-8)
+
+
+@pytest.mark.parametrize("program", OTHERS_OVER_OBJECTS, ids=lambda f: f.__name__)
+def test_what_else_is_done_with_objects_is_as_in_python(program, little_is_much):
+    check_number(program, AT, rel=1e-12, abs=1e-8)

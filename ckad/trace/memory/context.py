@@ -94,11 +94,17 @@ class Spent:
             raise Laborious(
                 TooMuch.here(
                     f"to record the bodies of loops and branches for all numbers takes more than "
-                    f"{self.most:,} operations: they stand so deep in each other that many are "
+                    f"{self.most:,.0f} operations: they stand so deep in each other that many are "
                     "recorded again and again. Make branches on traced conditions shorter; or let "
                     "it take its time, by warnings.simplefilter('error', ckad.errors.AsRunWarning)."
                 )
             )
+
+
+def effort() -> int:
+    """How many rows have been made, of this recording and of all bodies that are done."""
+    trace = current()
+    return len(trace.builder.rows) + trace.spent.rows
 
 
 class WrittenOut(BaseException):

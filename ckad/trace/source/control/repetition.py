@@ -24,7 +24,7 @@ from ckad.errors import (
     UnrecordableError,
     UnsupportedFunctionError,
 )
-from ckad.trace.memory.context import Given, current, local_storage
+from ckad.trace.memory.context import Given, current, effort, local_storage
 from ckad.trace.source.actions import assign, run_block, tested, unread
 from ckad.trace.source.control import branches, notes, trial
 from ckad.trace.source.control.carried.findings import Stepping, forget_loop
@@ -72,7 +72,7 @@ def for_loop(frame: Frame, node: ast.For) -> Flow | None:
             if flow is None:
                 items.end()
     frame.statement = node
-    return returns.returned(frame, node, _after(frame, node, flow))
+    return returns.returned(frame, node, returns.after(frame, node, flow))
 
 
 @contextmanager
@@ -252,16 +252,29 @@ class _Each:
         iterable = all_of(iterable)
         self.loop = _For(frame, node, Items(0, lambda item: item), over)
         self.iterable = iterable
+        self.tries = current().decides is not Given.STEPS
 
     def run(self) -> Flow | None:
         return self._rest(iter(self.iterable))
 
     def _rest(self, iterator: Iterator[Any]) -> Flow | None:
         for item in iterator:
+            before = effort()
             flow = self.loop.step(item)
             if flow is not None and not flow.always(Flow.CONTINUE):
                 return self._left(flow, iterator)
+            if self.tries and (others := self._others(iterator, effort() - before)) is not None:
+                with suppress(*_PEELED, *_WRITTEN_OUT):
+                    return others.staged()
         return None
+
+    def _others(self, iterator: Iterator[Any], n_rows: int) -> _For | None:
+        """The steps after one that has made so many rows, if one is to be recorded for all."""
+        items = long_lists.of_objects(iterator, self.loop.node, n_rows)
+        if items is None:
+            return None
+        self.tries = False
+        return _For(self.loop.frame, self.loop.node, items, long_lists.Unchanged(self.iterable))
 
     def _left(self, flow: Flow, iterator: Iterator[Any]) -> Flow | None:
         node, goes = self.loop.node, flow.goes(Flow.NEXT, Flow.CONTINUE)
@@ -279,7 +292,7 @@ def while_loop(frame: Frame, node: ast.While) -> Flow | None:
     with _inside(frame, node):
         flow = _While(frame, node).run()
     frame.statement = node
-    return returns.returned(frame, node, _after(frame, node, flow))
+    return returns.returned(frame, node, returns.after(frame, node, flow))
 
 
 class _While:
@@ -371,30 +384,3 @@ class _While:
 #: What is otherwise after the first step: a name of another kind, one that it binds, a full dict.
 _PEELED = (CarryError, AliasError, UnrecordableError, UnboundLocalError)
 _WRITTEN_OUT = (ConcreteValueError, UnsupportedFunctionError)
-
-
-def _after(frame: Frame, node: ast.For | ast.While, flow: Flow | None) -> Flow | None:
-    """What a loop's end means for the block it stands in; its ``else`` runs unless it was left."""
-    if flow is None:
-        return run_block(frame, node.orelse) if node.orelse else None
-    if not node.orelse:
-        return _left(flow)
-    goes = flow.goes(Flow.NEXT)
-    if goes is True:
-        flow = run_block(frame, node.orelse)
-        return flow
-    left = _left(Flow(flow.kinds - {Flow.NEXT}, flow.signal))
-    if goes is False:
-        return left
-    return branches.branch(
-        goes, lambda: run_block(frame, node.orelse), lambda: left, ("else", node)
-    )
-
-
-def _left(flow: Flow) -> Flow | None:
-    """A flow out of a loop: to have left it is to run on after it."""
-    over = flow.kinds - OF_LOOPS
-    if not over or flow.kinds == over:
-        return flow if over else None
-    signal = np.where(flow.goes(*over), flow.signal, Flow.NEXT)
-    return Flow(over | {Flow.NEXT}, signal)

@@ -8,7 +8,8 @@ import copy
 import itertools
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ckad.errors import UnrecordableError
 from ckad.tape.types import DType
 from ckad.trace import dispatch
 from ckad.trace.memory.context import current
+from ckad.trace.source.choices import can_be_chosen
 from ckad.trace.source.control.sequences.iteration import Items, SinglePass, number, of_known
 from ckad.trace.source.control.sequences.iteration import items_of as of_numbers
 from ckad.trace.source.control.sequences.picking import item as picked_item
@@ -31,8 +33,11 @@ from ckad.trace.values.tracer import Tracer
 LONG, MANY = 32, 8
 #: Counting lists of so many are run over as a range is.
 FEW = 5
+#: Steps over objects that are fewer rows together are written out, and those over more objects.
+MUCH, MOST_OBJECTS = 8_000, 256
 #: Iterators of what Python holds all items of.
 _OF_LISTS = tuple(map(type, (iter([]), iter(()), iter(range(0)), reversed([]))))
+_OF_ANY = type(iter(np.empty(0)))  # of arrays, and of any class with items
 _NUMBERS = (float, int, np.float64, np.int64, Tracer)
 _FLOATS = (float, np.float64, Tracer)
 
@@ -74,6 +79,47 @@ def _counted(x: Sequence[Any]) -> range | None:
     step = x[1] - x[0]
     counted = range(x[0], x[-1] + (1 if step > 0 else -1), step)
     return counted if tuple(counted) == tuple(x) else None
+
+
+def of_objects(rest: Any, loop: ast.For, n_rows: int) -> Items | None:
+    """The items that an iterator over objects of one class still has, alone or in tuples beside
+    numbers, as those at a number; None for any other, and where steps of ``n_rows`` rows are
+    little."""
+    if n_rows <= MUCH // MOST_OBJECTS or loop in current().written_out:
+        return None
+    listed = _taken(rest)
+    if listed is None or not MUCH // n_rows < len(listed) <= MOST_OBJECTS:
+        return None
+    if len({trees.flatten(one, _is_part)[1] for one in listed}) > 1:
+        return None
+    columns = [*zip(*map(_parts, listed), strict=True)]
+    if not any(map(_are_objects, columns)):
+        return None
+    leaves = [_at(column) for column in columns]
+    if None in leaves:
+        return None
+    current().filling.append(loop)
+    return _of_leaves(listed, leaves)
+
+
+def _is_part(x: Any) -> bool:
+    return type(x) is not tuple
+
+
+def _are_objects(column: Sequence[Any]) -> bool:
+    kinds = {*map(type, column)}
+    return len(kinds) == 1 and kinds != {str} and all(map(can_be_chosen, column))
+
+
+def _at(column: Sequence[Any]) -> Callable[[Any], Any] | None:
+    """What is at a place in a column, by the place."""
+    if _are_objects(column):
+        return partial(picked_item, list(column))
+    if all(type(x) is int and x - column[0] == k for k, x in enumerate(column)):
+        return lambda k: number(column[0] + k)
+    if _is_of_floats(column) or len({_kind(x) for x in column if _is_array(x)}) == 1:
+        return leaf_of(list(column))
+    return None
 
 
 def listed_numbers(x: Any) -> Items | None:
@@ -133,8 +179,13 @@ def _fits(x: Any, target: ast.expr) -> bool:
 
 def _stacked(x: Sequence[Any]) -> Items:
     """The items, each of whose leaves is read from all items' at once."""
-    tree = trees.flatten(x[0])[1]
     leaves = [leaf_of(list(column)) for column in zip(*map(_parts, x), strict=True)]
+    return _of_leaves(x, leaves)
+
+
+def _of_leaves(x: Sequence[Any], leaves: Sequence[Callable[[Any], Any] | None]) -> Items:
+    """The items, whose parts are what ``leaves`` give for their number."""
+    tree = trees.flatten(x[0], _is_part)[1]
 
     def item(k: Any) -> Any:
         if not isinstance(k, Tracer):
@@ -162,7 +213,7 @@ def _taken(x: Any) -> Sequence[Any] | None:
 
 def _copied(x: Any) -> Any:
     """An iterator over lists and numbers that is where ``x`` is; None for any other."""
-    if type(x) in _OF_LISTS:
+    if type(x) in _OF_LISTS or (type(x) is _OF_ANY and type(x.__reduce__()[1][0]) is np.ndarray):
         return copy.copy(x)
     if type(x) not in (zip, enumerate):
         return None

@@ -2,7 +2,7 @@
 run behind it.
 
 What names are bound to is the same there, and what a step would have to carry, an object or a list
-that grows until then, is made once.
+that grows until then, is made once. `after` says what else a loop's end means for that block.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ckad import trees
 from ckad.trace.source.actions import run_block
 from ckad.trace.source.control import branches
-from ckad.trace.source.control.flow import Flow, definite
+from ckad.trace.source.control.flow import OF_LOOPS, Flow, definite
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.names.frame import Frame
 from ckad.trace.source.names.liveness import ends_by_return
@@ -111,3 +113,30 @@ def returned(frame: Frame, loop: ast.stmt, flow: Flow | None) -> Flow | None:
         rest = Flow(kinds, flow.signal) if len(kinds) > 1 else definite(min(kinds))
         flow = branches.branch(goes, run, partial(branches.ended, rest), ("returns", block[0]))
     return flow
+
+
+def after(frame: Frame, node: ast.For | ast.While, flow: Flow | None) -> Flow | None:
+    """What a loop's end means for the block it stands in; its ``else`` runs unless it was left."""
+    if flow is None:
+        return run_block(frame, node.orelse) if node.orelse else None
+    if not node.orelse:
+        return _out(flow)
+    goes = flow.goes(Flow.NEXT)
+    if goes is True:
+        flow = run_block(frame, node.orelse)
+        return flow
+    left = _out(Flow(flow.kinds - {Flow.NEXT}, flow.signal))
+    if goes is False:
+        return left
+    return branches.branch(
+        goes, lambda: run_block(frame, node.orelse), lambda: left, ("else", node)
+    )
+
+
+def _out(flow: Flow) -> Flow | None:
+    """A flow out of a loop: to have left it is to run on after it."""
+    over = flow.kinds - OF_LOOPS
+    if not over or flow.kinds == over:
+        return flow if over else None
+    signal = np.where(flow.goes(*over), flow.signal, Flow.NEXT)
+    return Flow(over | {Flow.NEXT}, signal)
