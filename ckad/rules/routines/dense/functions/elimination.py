@@ -67,7 +67,7 @@ def _eliminated(words: int, arrays: int, work: int) -> int:
     for k in range(batch):
         at = 8 * k * n * n
         _forward(work, out + at, n, n)
-        if n > _FEW and not is_finite(out + at, n * n):
+        if n > FEW and not is_finite(out + at, n * n):
             copy(doubles(out + at, n * n), doubles(a + at, n * n))
             _forward_rows(out + at, n, n)
     return 0
@@ -207,7 +207,7 @@ def _eliminated_pull(words: int, arrays: int, work: int) -> int:
     for k in range(batch):
         at = 8 * k * n * n
         _reverse(work, factors + at, out + at, n, n)
-        if n > _FEW and not is_finite(out + at, n * n):
+        if n > FEW and not is_finite(out + at, n * n):
             copy(doubles(out + at, n * n), doubles(ct + at, n * n))
             _reverse_rows(factors + at, out + at, n, n)
     return 0

@@ -55,7 +55,7 @@ def _rooted(words: int, arrays: int, work: int) -> int:
         at = 8 * k * n * n
         _lower(out + at, a + at, n)
         _forward(work, out + at, n, n)
-        if n > _FEW and not is_finite(out + at, n * n):  # as in ``eliminated``
+        if n > FEW and not is_finite(out + at, n * n):  # as in ``eliminated``
             _lower(out + at, a + at, n)
             _forward_rows(out + at, n, n)
     return 0

@@ -30,6 +30,7 @@ from ckad.trace.source.control.sequences import long_lists, several
 from ckad.trace.source.control.sequences.filtered import NAMES, filtered
 from ckad.trace.source.control.sequences.generators import Endless
 from ckad.trace.source.control.sequences.iteration import Items, items_of
+from ckad.trace.source.control.sequences.plain import computed
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory.appends import seen
 from ckad.trace.source.memory.asked.by_python import all_of, iterated, noting_changes
@@ -54,6 +55,8 @@ def list_comprehension(frame: Frame, node: ast.ListComp) -> Any:
     if not _may_filter(node):
         if _is_of_numbers(frame, node, iterable):
             return _run_as_loop(frame, node, iterable)
+        if (numbers := computed(_scope(frame, node), node, iterable)) is not None:
+            return made(numbers)
         return made([evaluate(inner, node.elt) for inner in _rounds(frame, node, iterable)])
     iterable = _items_of(iterable)
     if _is_undecided(frame, node, iterable):
