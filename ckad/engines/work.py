@@ -127,7 +127,9 @@ def _row(tape: Tape, rates: Rates, row: Row) -> float:
         return _control(tape, rates, row)
     if row.op is Op.CALL:
         called = rates.call if routine_of(row).compiled else PYTHON
-        return called + call_flops(tape, row) / FLOPS
+        # its derivatives by large operands are formulas of elements
+        given = sum(tape.rows[x].type.size for x in row.operands)
+        return called + rates.element * given + call_flops(tape, row) / FLOPS
     size = row.type.size if group is Group.ELEMENTWISE else _elements(tape, row)
     if _is_apart(tape, row):
         return rates.row + rates.apart * size

@@ -31,6 +31,8 @@ PAUSE = 0.05
 #: The interpreter runs without the GIL.
 _RUN = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 5, *[ctypes.c_int64] * 2)
 CHECK_WORDS, CALL_WORDS = 4, 2
+#: Bytes from which on programs share what the arena keeps.
+SHARED = 2**18
 #: Workspaces that a program keeps, for as many threads as call it at once.
 MOST_IDLE = 4
 
@@ -94,12 +96,12 @@ class Runner:
         ``longest`` gets the steps that guarded loops ran at the most. Raises TracedIndexError and
         NonFiniteError with the user's place.
         """
-        if self._nbytes >= arena.LEAST:
+        if self._nbytes >= SHARED:
             memory = arena.take(self._nbytes)
             results = Workspace(self, memory).run(inputs, on_progress, stops, longest)
             arena.give(memory)
             return results
-        try:  # what is not worth being kept by the arena is kept here
+        try:  # with what is known of its memory, which takes long beside a short run
             space = self._idle.pop()
         except IndexError:
             space = Workspace(self, arena.aligned(self._nbytes))
