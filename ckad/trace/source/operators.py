@@ -6,7 +6,7 @@ import ast
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -133,12 +133,7 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
             return _weak_of_weak(function, x, y, found)
     if type(y) is int and y < 0 and function in _POWERS and type(x) is Tracer and x.weak:
         x = weakened(astype(x, np.float64))  # Python's integers have inverses, NumPy's do not
-    if (
-        function not in _BITWISE
-        and _is_truth(x)
-        and _is_truth(y)
-        and not (type(x) is type(y) is bool)
-    ):
+    if function not in _BITWISE and _is_truth(x) and _is_truth(y) and Tracer in (type(x), type(y)):
         x = weakened(astype(lift(x), np.int64))  # Python's True is computed with as the integer 1
     if function in _POWERS and type(y) is float and y == 0.5 and _is_float(x):
         return _weak_of_weak(function, x, y, root_of_number(x))
@@ -394,10 +389,8 @@ def _contained(x: Any, y: Any, wanted: bool) -> Any:
         )
     if isinstance(y, Tracer):
         return _told(np.any(np.equal(y, x)), wanted)
-    found: Any = False
-    for item in y:
-        found = np.logical_or(found, np.all(compared(ast.Eq(), item, x)))
-    return _told(found, wanted)
+    each = (np.all(compared(ast.Eq(), item, x)) for item in y)
+    return _told(reduce(np.logical_or, each, False), wanted)
 
 
 for _function in BINARY.values():

@@ -67,7 +67,7 @@ class _Code:
             return self._dict(x, name, is_kind)
         if kind is list or isinstance(x, tuple):
             self.unless(is_kind, f"len({name}) == {len(x)}")
-            return self.every(x, self.parts(len(x), name))
+            return self._all(x, self.parts(len(x), name))
         if dataclasses.is_dataclass(kind):
             return self._dataclass(x, name, is_kind)
         if kind in reuse.STATIC or kind is str:
@@ -76,7 +76,7 @@ class _Code:
             self.unless(f"{name} is {self.value(x)}")
         return []
 
-    def every(self, items: Sequence[Any], names: Sequence[str]) -> list[str]:
+    def _all(self, items: Sequence[Any], names: Sequence[str]) -> list[str]:
         pairs = zip(items, names, strict=True)
         return [leaf for item, name in pairs for leaf in self.leaves(item, name)]
 
@@ -112,9 +112,9 @@ class _Code:
             self.unless(f"len({name}.__dict__) == {len(fields)}")
         parts = [f"getattr({name}, {each!r}, None)" for each in names]
         found = self.parts(len(names), f"[{', '.join(parts)}]")
-        return self.every([getattr(x, each, None) for each in names], found)
+        return self._all([getattr(x, each, None) for each in names], found)
 
-    def options(self, options: Mapping[str, Any]) -> None:
+    def same(self, options: Mapping[str, Any]) -> None:
         """Options are what they were, in this order: a recording takes their values as they are."""
         for name, x in zip(self.parts(len(options), "options"), options, strict=True):
             self.unless(f"{name} == {x!r}")
@@ -127,8 +127,8 @@ class _Code:
             else:  # a zero has a sign; the recording is one for this very object
                 self.unless(f"{name} is {self.value(x)}")
 
-    def apart(self) -> None:
-        """Arrays that share memory are of no form."""
+    def share(self) -> None:
+        """Arrays that lie in each other's memory are of no form."""
         if len(self.arrays) < 2:
             return
         for name in self.arrays:
@@ -170,11 +170,11 @@ def taking(
     code = _Code()
     try:
         code.unless(f"len(args) == {len(args)}", f"len(options) == {len(options)}")
-        code.options(options)
-        found = code.every(args, code.parts(len(args), "args"))
+        code.same(options)
+        found = code._all(args, code.parts(len(args), "args"))
     except _Unknown:
         return None
-    code.apart()
+    code.share()
     body = "\n    ".join([*code.lines, f"return [{', '.join(found)}]"])
     exec(
         compile(f"def take(args, options):\n    {body}", "<arguments of one form>", "exec"),
