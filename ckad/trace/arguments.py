@@ -23,6 +23,7 @@ class Arguments(NamedTuple):
     own_trees: list[trees.Treedef]  # structure of each argument
     flat: bool  # whether every argument is one leaf
     places: tuple[Place, ...] = ()  # from where the last of them are, which the function reads
+    has_made: bool = False  # objects among them stand for themselves by what they were given
 
     @property
     def arrays(self) -> list[Any]:
@@ -31,8 +32,8 @@ class Arguments(NamedTuple):
 
     def like(self, args: Sequence[Any]) -> Arguments:
         """``args`` taken apart, which have the structure of these and leaves of the same kinds."""
-        leaves = [*args] if self.flat else trees.flatten(given(tuple(args)))[0]
-        return Arguments._make((leaves, *self[1:]))
+        args = given(tuple(args)) if self.has_made else tuple(args)
+        return Arguments._make(([*args] if self.flat else trees.flatten(args)[0], *self[1:]))
 
     def rebuild(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         leaves = list(self.leaves)
@@ -40,10 +41,6 @@ class Arguments(NamedTuple):
             leaves[k] = array
         args: tuple[Any, ...] = trees.unflatten(self.treedef, leaves)
         return whole(args) if self.has_made else args
-
-    @property
-    def has_made(self) -> bool:
-        return any(map(has_made, self.own_trees))
 
     @property
     def integers(self) -> list[np.ndarray]:
@@ -73,12 +70,13 @@ def take_apart(args: Sequence[Any]) -> Arguments:
     """Split arguments into leaves: arrays and floats are traced; ints, strings, functions not."""
     leaves: list[Any] = []
     spans: list[range] = []
-    own_trees, known = [], []
+    own_trees, known, made = [], [], False
     for arg in args:
         own, tree = trees.flatten(arg)
         if holds_computed(tree):
             arg = given(arg)
             own, tree = trees.flatten(arg)
+            made = made or has_made(tree)
         own_trees.append(tree)
         spans.append(range(len(leaves), len(leaves) + len(own)))
         leaves.extend(own)
@@ -89,7 +87,7 @@ def take_apart(args: Sequence[Any]) -> Arguments:
         if not isinstance(leaves[k], Tracer):
             leaves[k] = _keep_kind(leaves[k])
     flat = len(args) == treedef.num_leaves == treedef.num_nodes - 1
-    return Arguments(leaves, treedef, traced, spans, own_trees, flat)
+    return Arguments(leaves, treedef, traced, spans, own_trees, flat, has_made=made)
 
 
 def _is_integers(leaf: Any) -> bool:
