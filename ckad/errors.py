@@ -94,6 +94,18 @@ class ConcreteValueError(TraceError):
         super().__init__(message)
         self.told[:] = [message]
 
+    @classmethod
+    def here(cls, message: str, place: Source | None = None) -> Self:
+        said = at_place(message, place)
+        return cls(said if "\n" in said else f"{said} {_WITHOUT_SOURCE}")
+
+
+#: Where there is no line to quote.
+_WITHOUT_SOURCE = (
+    "The source of this line is not known (it was typed at Python's prompt, or made by exec), so "
+    "that its function is run and not read: in a file it may be recorded as it stands."
+)
+
 
 class CarryError(TraceError):
     """A loop's carry changes its structure, shape or dtype from one step to the next."""

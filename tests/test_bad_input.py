@@ -845,3 +845,10 @@ def test_arrays_with_an_arithmetic_of_their_own_are_refused(tmp_path):
 def test_methods_that_are_called_by_their_class_are_refused_with_the_line(f):
     with pytest.raises(TraceError, match=rf"{FILE}:\d+: ndarray.* Call it as a method: x\."):
         ckad.jit(f)(X)
+
+
+def test_a_condition_in_code_without_source_is_told_where_it_would_do() -> None:
+    names: dict[str, Any] = {}
+    exec("def distance(x):\n    return x if x > 0 else -x", names)
+    with pytest.raises(ConcreteValueError, match=r"typed at Python's prompt.* in a file it may be"):
+        ckad.vmap(names["distance"])(X)
