@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 from itertools import accumulate, chain
+from operator import itemgetter
 from os import PathLike
 from typing import Any, NamedTuple
 from weakref import ref
@@ -259,10 +260,13 @@ def _text_of(types: Sequence[Type]) -> str:
 _repr, _name = lru_cache(maxsize=4096)(repr), lru_cache(maxsize=64)(str)
 
 
+_OPERANDS, _ATTRS = itemgetter(1), itemgetter(2)
+
+
 def _bytes_of(tape: Tape) -> int:
     """Bytes of the arrays that rows have, which need not be made for that."""
-    n = len(tape.rows)
-    listed = 4 * sum(len(r.operands) for r in tape.rows) + 8 * sum(len(r.attrs) for r in tape.rows)
+    rows, n = tape.rows, len(tape.rows)
+    listed = 4 * sum(map(len, map(_OPERANDS, rows))) + 8 * sum(map(len, map(_ATTRS, rows)))
     return listed + n * (2 + 4 + 4) + 2 * 8 * (n + 1)
 
 
