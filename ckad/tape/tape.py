@@ -16,7 +16,7 @@ import numpy as np
 
 from ckad.errors import TapeError
 from ckad.place import Source
-from ckad.tape.ops import BY_CODE
+from ckad.tape.ops import BY_CODE, Op
 from ckad.tape.row import Row
 from ckad.tape.text import to_text
 from ckad.tape.types import Type
@@ -102,6 +102,11 @@ class Tape:
                 zip(self.opcode.tolist(), self.type.tolist(), self.source.tolist(), strict=True)
             )
         )
+
+    @cached_property
+    def ops(self) -> tuple[Op, ...]:
+        """The op of each row: whether there is one is soon asked."""
+        return tuple(map(_OP, self.rows))
 
     @cached_property
     def input_types(self) -> tuple[Type, ...]:
@@ -260,7 +265,7 @@ def _text_of(types: Sequence[Type]) -> str:
 _repr, _name = lru_cache(maxsize=4096)(repr), lru_cache(maxsize=64)(str)
 
 
-_OPERANDS, _ATTRS = itemgetter(1), itemgetter(2)
+_OP, _OPERANDS, _ATTRS = map(itemgetter, range(3))
 
 
 def _bytes_of(tape: Tape) -> int:
