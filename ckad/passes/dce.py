@@ -90,6 +90,8 @@ def _is_slim(loop: Loop, used: set[int]) -> bool:
 
 def _read_in_part(tape: Tape, live: list[bool]) -> set[int]:
     """The SLICE rows that are all that is read of a routine which may compute less for it."""
+    if Op.CALL not in tape.ops:
+        return set()
     rows = tape.rows
     whole = {k for k, row in enumerate(rows) if row.op is Op.CALL and routine_of(row).alone}
     if not whole:

@@ -56,17 +56,19 @@ def _is_as_walked(made: Tape, walked: Tape) -> bool:
         return True
     if _loops(made) != _loops(walked):
         return False
-    if any(row.op is Op.CALL and routine_of(row).alone for row in walked.rows):
+    ops = walked.ops
+    if Op.CALL in ops and any(x.op is Op.CALL and routine_of(x).alone for x in walked.rows):
         return False
-    written = {k for k, row in enumerate(walked.rows) if row.op in (Op.UPDATE, Op.SCATTER)}
-    if not written:
+    if Op.UPDATE not in ops and Op.SCATTER not in ops:
         return True
+    written = {k for k, row in enumerate(walked.rows) if row.op in (Op.UPDATE, Op.SCATTER)}
     live = needed(walked, walked.outputs.tolist())
     return all(live[k] or written.isdisjoint(x.operands) for k, x in enumerate(walked.rows))
 
 
 def _loops(tape: Tape) -> list[tuple[Tape, int]]:
-    return [(tape.bodies[x.attrs[0]], len(x.operands)) for x in tape.rows if x.op in LOOPS]
+    rows = tape.rows if tape.bodies else ()
+    return [(tape.bodies[x.attrs[0]], len(x.operands)) for x in rows if x.op in LOOPS]
 
 
 def mark_simple(tape: Tape) -> Tape:

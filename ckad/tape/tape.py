@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 from itertools import accumulate, chain
+from operator import itemgetter
 from os import PathLike
 from typing import Any, NamedTuple
 from weakref import ref
@@ -15,7 +16,7 @@ import numpy as np
 
 from ckad.errors import TapeError
 from ckad.place import Source
-from ckad.tape.ops import BY_CODE
+from ckad.tape.ops import BY_CODE, Op
 from ckad.tape.row import Row
 from ckad.tape.text import to_text
 from ckad.tape.types import Type
@@ -101,6 +102,11 @@ class Tape:
                 zip(self.opcode.tolist(), self.type.tolist(), self.source.tolist(), strict=True)
             )
         )
+
+    @cached_property
+    def ops(self) -> tuple[Op, ...]:
+        """The op of each row: whether there is one is soon asked."""
+        return tuple(map(_OP, self.rows))
 
     @cached_property
     def input_types(self) -> tuple[Type, ...]:
@@ -259,10 +265,13 @@ def _text_of(types: Sequence[Type]) -> str:
 _repr, _name = lru_cache(maxsize=4096)(repr), lru_cache(maxsize=64)(str)
 
 
+_OP, _OPERANDS, _ATTRS = map(itemgetter, range(3))
+
+
 def _bytes_of(tape: Tape) -> int:
     """Bytes of the arrays that rows have, which need not be made for that."""
-    n = len(tape.rows)
-    listed = 4 * sum(len(r.operands) for r in tape.rows) + 8 * sum(len(r.attrs) for r in tape.rows)
+    rows, n = tape.rows, len(tape.rows)
+    listed = 4 * sum(map(len, map(_OPERANDS, rows))) + 8 * sum(map(len, map(_ATTRS, rows)))
     return listed + n * (2 + 4 + 4) + 2 * 8 * (n + 1)
 
 

@@ -92,9 +92,9 @@ LINES = {
     "w = np.array([z, 2.0])": 650,
     "w = np.zeros(5)": 250,
     "w = x[-3:-1]": 160,
-    "x = x * z + x": 240,
-    "x = np.sin(x)": 190,
-    "z = z if z > 3 else z + 1": 1550,
+    "x = x * z + x": 220,
+    "x = np.sin(x)": 180,
+    "z = z if z > 3 else z + 1": 1520,
 }
 
 

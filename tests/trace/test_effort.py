@@ -14,6 +14,7 @@ from ckad.trace.arguments import take_apart
 from ckad.trace.memory import foreseen, known
 from ckad.trace.memory.context import Given, Most, TooMuch
 from ckad.trace.record import record
+from ckad.trace.source.memory import twins
 from ckad.transforms import attempts
 from ckad.transforms.repeated import recording
 
@@ -226,3 +227,28 @@ def test_loops_of_arguments_are_not_cut_down_to_single_results(monkeypatch):
     monkeypatch.setattr(known, "needed_alone", lambda tape: cut.append(tape))
     assert ckad.trace(spikes)(P, 400)
     assert not cut
+
+
+def with_lists(p, n):
+    """A step makes every list anew."""
+    places = [[p[0] * k, p[1]] for k in range(n)]
+    for _ in range(50):
+        places = [[a + 0.1 * b, b - 0.1 * a] for a, b in places]
+        for own in places:
+            own[0] = own[0] * 0.9
+    return sum(a for a, _ in places)
+
+
+def test_lists_that_steps_make_are_looked_at_once_each(monkeypatch):
+    looks = []
+    once = twins.Copies.sources
+
+    def noted(self, container):
+        looks.append(container)
+        return once(self, container)
+
+    monkeypatch.setattr(twins.Copies, "sources", noted)
+    ckad.trace(with_lists)(P, 8)
+    few = len(looks)
+    ckad.trace(with_lists)(P, 16)
+    assert 0 < len(looks) - few < 3 * few

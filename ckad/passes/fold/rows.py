@@ -39,7 +39,7 @@ def folding(tape: Tape) -> Rewrite:
     An array that is read between two writes at the same places is there anyway, and takes the
     second one where it is: with two writes to the array before it, that would be copied.
     """
-    if sum(row.op is Op.SCATTER for row in tape.rows) < 2:
+    if tape.ops.count(Op.SCATTER) < 2:
         return fold_row
     arrays: list[int] = []  # what each row is but for its shape
     for k, row in enumerate(tape.rows):

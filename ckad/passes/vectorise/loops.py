@@ -35,7 +35,7 @@ def vectorise(tape: Tape) -> Tape:
 def _vectorised(tape: Tape, ranges: Mapping[int, Interval], masked: bool = False) -> Tape:
     """`vectorise`, the ranges of some integer inputs being known; if ``masked``, with loops whose
     number of steps is computed as such over all places."""
-    if not any(row.op in (Op.LOOP, Op.COND) for row in tape.rows):
+    if Op.LOOP not in tape.ops and Op.COND not in tape.ops:
         return tape
     b, env = Sharing(), [-1] * len(tape)
     results: dict[int, list[int]] = {}

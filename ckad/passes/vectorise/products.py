@@ -47,7 +47,7 @@ def products(tape: Tape) -> Tape:
 
 def _scaled_matrices(tape: Tape) -> set[int]:
     """Large matrices times a number, and what shapes them anew, that products alone read."""
-    if not any(row.op is Op.MATMUL for row in tape.rows):
+    if Op.MATMUL not in tape.ops:
         return set()
     read_otherwise = set(tape.outputs.tolist())
     found = set[int]()

@@ -23,7 +23,7 @@ _REDUCTIONS = (Op.SUM, Op.REDUCE_MAX, Op.REDUCE_MIN)
 
 def transposes_last(tape: Tape) -> Tape:
     """``tape`` with its transposes as late as they can be, not so in its bodies."""
-    if not any(row.op is Op.TRANSPOSE for row in tape.rows):
+    if Op.TRANSPOSE not in tape.ops:
         return tape
     return rebuild(tape, _moved, lambda body: body, Sharing())
 

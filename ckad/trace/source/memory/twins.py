@@ -293,6 +293,10 @@ class Copy(NamedTuple):
     end: Any
 
 
+#: The sources of containers, all by their identity, as long as nothing is paired.
+_Known = dict[int, frozenset[int]]
+
+
 class Copies:
     """The containers that a loop carries, as its body was recorded."""
 
@@ -346,7 +350,8 @@ class Copies:
     def is_met(self, copy: Copy) -> bool:
         """Whether a step may start with the same container in two places."""
         others = [x.entered for x in self._found.values() if x is not copy]
-        return any(self._are_one(copy.entered, x, set()) for x in others)
+        known: _Known = {}
+        return any(self._are_one(copy.entered, x, set(), known) for x in others)
 
     def settle(self, shown: Sequence[Merged]) -> None:
         """Note which of the containers after the loop may be one object, or one from before it.
@@ -354,15 +359,16 @@ class Copies:
         The sides are what a container is after the last step, and, if no step may be run, before.
         """
         pairs = [(x.result, y) for x in shown for side in x.sides for y in self.sources(side)]
+        known: _Known = {}
         for one, other in combinations(shown, 2):
             sides = zip(one.sides, other.sides, strict=False)
-            if any(self._are_one(x, y, set()) for x, y in sides):
+            if any(self._are_one(x, y, set(), known) for x, y in sides):
                 pairs.append((one.result, other.result))
         for x, y in pairs:
             _pair(x, y)
 
-    def _are_one(self, one: Any, other: Any, seen: set[frozenset[int]]) -> bool:
-        """Whether two containers of a step may be one object."""
+    def _are_one(self, one: Any, other: Any, seen: set[frozenset[int]], known: _Known) -> bool:
+        """Whether two containers of a step may be one object; ``known`` are sources met before."""
         if one is other:
             return True
         key = frozenset((id(one), id(other)))
@@ -370,6 +376,12 @@ class Copies:
         if key in seen:
             return False
         if a is None or b is None:
-            return any(x is y for x in self.sources(one) for y in self.sources(other))
+            return not self._sources_of(one, known).isdisjoint(self._sources_of(other, known))
         seen.add(key)
-        return are_twins(a.first, b.first) or self._are_one(a.end, b.end, seen)
+        return are_twins(a.first, b.first) or self._are_one(a.end, b.end, seen, known)
+
+    def _sources_of(self, container: Any, known: _Known) -> frozenset[int]:
+        """Their identities, once for all that ask."""
+        if id(container) not in known:
+            known[id(container)] = frozenset(map(id, self.sources(container)))
+        return known[id(container)]
