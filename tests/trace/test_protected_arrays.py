@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 
 import ckad
 
@@ -88,3 +89,13 @@ def test_constants_raise_errors_where_numpy_does(program):
     for run in (program, ckad.jit(program), ckad.grad(program)):
         with pytest.raises(FloatingPointError, match="encountered"):
             run(2.0)
+
+
+def test_what_formulas_compute_of_constants_raises_nothing():
+    def program(x: Any) -> Any:
+        a = np.zeros(2)
+        a[0], a[1] = 0.3, 1.2
+        with np.errstate(all="raise"):
+            return x * np.nansum(scipy.special.logit(a))
+
+    assert ckad.jit(program)(2.0) == pytest.approx(program(2.0))

@@ -108,8 +108,11 @@ def register(ufunc: Any, lowering: Lowering, ops: tuple[Op, ...] | None = None) 
         casting: Casting = "same_kind",
         **options: Any,
     ) -> Tracer:
-        if "raise" in handling() and where is True:
-            _raised_by_constants(ufunc, xs, dtype)
+        if "raise" in handling():
+            if where is True:
+                _raised_by_constants(ufunc, xs, dtype)
+            with np.errstate(all="ignore"):  # what a formula computes between is its own affair
+                return call(*xs, out=out, where=where, dtype=dtype, casting=casting, **options)
         if code is not None and out is None and where is True and dtype is None and not options:
             found = None if of_few is None else of_few(code[0], *xs)
             if found is not None:

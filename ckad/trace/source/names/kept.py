@@ -16,7 +16,7 @@ from ckad import trees
 from ckad.errors import UnrecordableError
 from ckad.trace.source.names.frame import ledger, region
 from ckad.trace.source.outside.guard import IMMUTABLE, is_same
-from ckad.trace.source.outside.python import equated, is_constant
+from ckad.trace.source.outside.python import constants_of, equated
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.values.tracer import Tracer, known
 
@@ -28,7 +28,7 @@ def kept(
     cached: Any, args: Sequence[Any], options: dict[str, Any], call: Callable[..., Any]
 ) -> Any:
     """``cached(*args, **options)``."""
-    if _is_constant((*args, *options.values())) and is_constant(cached.__wrapped__):
+    if _is_constant((*args, *options.values())) and _reads_constants(cached):
         return _by_python(cached, args, options)
     leaves = trees.flatten(tuple(x for x in (*args, *options.values()) if type(x) in _NUMBERS))[0]
     if any(isinstance(x, Tracer) and x.scalar for x in leaves):
@@ -52,10 +52,21 @@ def _is_constant(x: Any) -> bool:
     return all(map(_is_constant, x)) if type(x) is tuple else type(x) in IMMUTABLE
 
 
+def _reads_constants(cached: Any) -> bool:
+    memory, key = ledger().kept, (_reads_constants, cached)
+    known = memory.get(key)
+    if known is None or not known.holds():
+        known = memory[key] = constants_of(cached.__wrapped__)
+    return known is not None
+
+
 def _by_python(cached: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """What Python keeps, or computes now; a recording holds while it keeps that."""
     result = cached(*args, **options)
-    if watched := watch():
+    memory, key = ledger().kept, (_by_python, cached, tuple(args), tuple(options.items()))
+    is_known = key in memory and is_same(memory[key], result)
+    memory[key] = result
+    if (watched := watch()) and not is_known:
         watched.enter(result)
         again = partial(cached, *args, **options)
         watched.guard.answers.append((lambda: is_same(again(), result), True))

@@ -21,7 +21,7 @@ import numpy as np
 from ckad import trees
 from ckad.trace.dispatch import Traced
 from ckad.trace.source.libraries import is_library, python_function
-from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE, content
+from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE, Guard, content
 from ckad.trace.source.outside.kinds import (
     CONTAINERS,
     INERT,
@@ -51,15 +51,16 @@ def run_by_python(watch: Watch, function: Any) -> None:
     _Reader(watch).look_into(function)
 
 
-def is_constant(function: Any) -> bool:
-    """Whether Python may run a function that is given constants: it reads nothing that is traced,
-    and does nothing else."""
+def constants_of(function: Any) -> Guard | None:
+    """What a function reads that Python may run where it is given constants; None if it reads what
+    is traced, or may do anything else."""
     read = Watch()
     _Reader(read, keeps=True).look_into(function)
     if read.reason is not None:
-        return False
+        return None
     found = [value for *_, value in (*read.guard.names, *read.guard.cells)]
-    return not any(isinstance(x, Traced) for x in trees.flatten(found)[0])
+    is_traced = any(isinstance(x, Traced) for x in trees.flatten(found)[0])
+    return None if is_traced else read.guard
 
 
 #: Modules whose functions compute from what they are given; NumPy's draw under one name.
