@@ -235,8 +235,6 @@ MATRIX = np.eye(5) + 0.1 * RANDOM.normal(size=(5, 5))
     [
         (scipy.linalg, "logm", scipy.linalg.logm),
         (scipy.linalg, "sqrtm", scipy.linalg.sqrtm),
-        (scipy.linalg.lapack, "dtrsyl", lambda a: scipy.linalg.solve_sylvester(a, a, a)),
-        (scipy.linalg, "lu_factor", lambda a, factor=scipy.linalg.lu_factor: factor(a)[0]),
     ],
 )
 def test_what_python_calls_of_scipy_has_one_thread_of_blas(

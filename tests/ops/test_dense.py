@@ -286,7 +286,15 @@ def until_small(a, x):
     return np.sum(x)
 
 
-@pytest.mark.parametrize("program", [relaxed, until_small])
+def equations(a, x):
+    """Sylvester's equation with one matrix that stays and one that changes."""
+    for _ in range(12):
+        found = sl.solve_sylvester(a + 3 * np.eye(10), positive(a * x), np.outer(x, np.sin(x)))
+        x = 0.5 * x + found @ x
+    return np.sum(x**2)
+
+
+@pytest.mark.parametrize("program", [relaxed, until_small, equations])
 @pytest.mark.parametrize("engine", ["vm", "native"])
 def test_budgets_do_not_change_bits(program, engine):
     a, x = near_one(10) / 10, real(10)
@@ -454,8 +462,9 @@ def test_no_eigenvalues_of_what_is_not_finite(engine, kind):
     [
         (lambda a: np.sum(np.abs(LA.eigvals(a)) ** 3), 2),
         (lambda a: sum(np.sum(np.abs(x) ** 2) for x in sl.lu(a)), 3),
+        (lambda a: np.sum(np.abs(sl.solve_sylvester(a, a @ a, a)) ** 2), 4),
     ],
-    ids=["eigenvalues", "factors"],
+    ids=["eigenvalues", "factors", "sylvester"],
 )
 @pytest.mark.parametrize("kind", [float, complex])
 def test_no_gradient_calls_python(function, n_calls, kind):

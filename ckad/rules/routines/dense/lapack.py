@@ -9,6 +9,7 @@ from ckad.rules.routines.memory import copy, doubles, external, letters, short_i
 from ckad.tape.routines import Failure
 
 dtrsm, ztrsm, dgemm = external("dtrsm", 11), external("ztrsm", 11), external("dgemm", 13)
+zgemm = external("zgemm", 13)
 dgetrf, zgetrf = external("dgetrf", 6), external("zgetrf", 6)
 _dtrsv, _ztrsv = external("dtrsv", 8), external("ztrsv", 8)
 

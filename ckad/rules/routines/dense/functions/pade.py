@@ -16,11 +16,11 @@ from ckad.rules.routines.dense.lapack import (
     N,
     dgemm,
     dgetrf,
+    zgemm,
     zgetrf,
 )
 from ckad.rules.routines.memory import HEAD, copy, doubles, external, letters, short_integers
 
-_zgemm = external("zgemm", 13)
 _dgetrs = external("dgetrs", 9)
 _zgetrs = external("zgetrs", 9)
 
@@ -71,7 +71,7 @@ def times(work: int, to: int, x: int, y: int, n: int, beta: float, is_complex: i
     size, one = work + 8, work + 16
     doubles(work + 32, 1)[0] = beta
     if is_complex:
-        _zgemm(work, work, size, size, size, one, x, size, y, size, work + 32, to, size)
+        zgemm(work, work, size, size, size, one, x, size, y, size, work + 32, to, size)
     else:
         dgemm(work, work, size, size, size, one, x, size, y, size, work + 32, to, size)
 

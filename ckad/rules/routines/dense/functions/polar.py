@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ckad.rules.registry import Tangents
-from ckad.rules.routines.dense.functions.sylvester import sylvester
+from ckad.rules.routines.dense.functions.sylvester import halved
 from ckad.rules.routines.dense.matrices import (
     Matrix,
     above_square,
@@ -37,13 +37,6 @@ def _polar(attrs: Attributes, a: np.ndarray) -> np.ndarray:
     return parted(np.concatenate([u @ v, root @ v], 1), attrs[0])
 
 
-def _halved(p: Matrix, right: Matrix, is_complex: int) -> Matrix:
-    """X with P X + X P = right."""
-    operand, attrs = p.stacked(is_complex), (sylvester.number, is_complex)
-    found = p.b.call(operand, operand, right.stacked(is_complex), attrs=attrs)
-    return matrix(p.b, found, is_complex)
-
-
 def _by_root(p: Matrix, x: Matrix) -> Matrix:
     """X P^-1; the program stops where P is singular."""
     return inverse_times(p, x.H).H
@@ -55,7 +48,7 @@ def _jvp(b: Builder, tangents: Tangents, out: int, a: int, attrs: Attributes) ->
     (is_complex,) = attrs
     (u, p), change = above_square(b, out, is_complex), matrix(b, tangents[0], is_complex)
     x = u.H @ change
-    by_p = x - _halved(p, x - x.H, is_complex) @ p
+    by_p = x - halved(p, x - x.H) @ p
     by_u = _by_root(p, change - u @ by_p)
     _, m, n = u.shape
     both = by_u.within((0, 0), (m + n, n)) + by_p.within((m, 0), (m + n, n))
@@ -68,7 +61,7 @@ def _vjp(b: Builder, ct: int, out: int, a: int, attrs: Attributes) -> tuple[int]
     (u, p), (by_u, by_p) = above_square(b, out, is_complex), above_square(b, ct, is_complex)
     h = _by_root(p, by_u)
     g = by_p - u.H @ h
-    w = _halved(p, -(g @ p), is_complex)
+    w = halved(p, -(g @ p))
     return ((h + u @ (g + w - w.H)).stacked(is_complex),)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.functions.exponential import corners
-from ckad.rules.routines.dense.functions.sylvester import sylvester
+from ckad.rules.routines.dense.functions.sylvester import halved
 from ckad.rules.routines.dense.matrices import Matrix, joined, matrix, parted, square_stack
 from ckad.tape.builder import Builder
 from ckad.tape.routines import Attributes, Routine, define
@@ -41,12 +41,12 @@ def _root(attrs: Attributes, a: np.ndarray) -> np.ndarray:
 
 def _root_jvp(b: Builder, tangents: Tangents, out: int, a: int, attrs: Attributes) -> int:
     assert tangents[0] is not None
-    return b.call(out, out, tangents[0], attrs=(sylvester.number, *attrs))
+    x, change = (matrix(b, v, attrs[0]) for v in (out, tangents[0]))
+    return halved(x, change).stacked(attrs[0])
 
 
 def _root_vjp(b: Builder, ct: int, out: int, a: int, attrs: Attributes) -> tuple[int]:
-    turned = matrix(b, out, attrs[0]).H.stacked(attrs[0])
-    return (b.call(turned, turned, ct, attrs=(sylvester.number, *attrs)),)
+    return (halved(matrix(b, out, attrs[0]).H, matrix(b, ct, attrs[0])).stacked(attrs[0]),)
 
 
 sqrtm = define(
@@ -79,15 +79,12 @@ def _sign(attrs: Attributes, a: np.ndarray) -> np.ndarray:
 def _sign_jvp(b: Builder, tangents: Tangents, out: int, a: int, attrs: Attributes) -> int:
     assert tangents[0] is not None
     s, x, change = (matrix(b, v, attrs[0]) for v in (out, a, tangents[0]))
-    size = (x @ s).stacked(attrs[0])
-    right = (change - s @ change @ s).stacked(attrs[0])
-    return b.call(size, size, right, attrs=(sylvester.number, *attrs))
+    return halved(x @ s, change - s @ change @ s).stacked(attrs[0])
 
 
 def _sign_vjp(b: Builder, ct: int, out: int, a: int, attrs: Attributes) -> tuple[int]:
     s, x = (matrix(b, v, attrs[0]).H for v in (out, a))
-    size = (s @ x).stacked(attrs[0])
-    y = matrix(b, b.call(size, size, ct, attrs=(sylvester.number, *attrs)), attrs[0])
+    y = halved(s @ x, matrix(b, ct, attrs[0]))
     return ((y - s @ y @ s).stacked(attrs[0]),)
 
 

@@ -290,9 +290,10 @@ logm = implements(scipy.linalg.logm, kind=STATIC)(_of_matrices("logm"))
 @of_scipy(scipy.linalg.solve_sylvester)
 def solve_sylvester(a: Any, b: Any, q: Any) -> Array:
     xs = promoted(*map(floats, (a, b, q)))
-    stacks = [planes(matrices(x, square=False)) for x in xs]
-    attrs = (int(xs[0].dtype.kind == "c"),)
-    found = of_planes(routine("sylvester", *stacks, attrs=attrs), xs[2])
+    is_complex = int(xs[0].dtype.kind == "c")
+    *both, right = (planes(matrices(x, square=False)) for x in xs)
+    forms = [routine("schur", x, attrs=(is_complex,)) for x in both]
+    found = of_planes(routine("sylvester", *forms, right, attrs=(0, is_complex)), xs[2])
     return copied(reshaped(found, xs[2].shape))
 
 
