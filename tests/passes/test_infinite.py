@@ -69,6 +69,15 @@ def test_the_values_are_the_same():
             np.testing.assert_array_equal(got, expected)
 
 
+def test_what_stops_a_program_stops_no_pass():
+    def f(x):
+        if x[0] > 9.0:
+            raise ValueError("too large")
+        return np.sum(x * x)
+
+    np.testing.assert_array_equal(ckad.grad(f, engine="vm")(X), 2.0 * X)
+
+
 def test_a_tape_without_such_constants_stays():
     tape = ckad.trace(lambda x: np.sum(x / (1.0 + SQUARES) * 2.0 + 0.0))(X)
     assert infinite(tape) is tape

@@ -98,7 +98,7 @@ class _Numbers:
         if op is Op.CONST:
             self.held[k] = self.tape.constants[attrs[0]]
             self.whole.add(k)
-        elif op in _MOVES or is_elementwise(op):
+        elif op in _MOVES or (is_elementwise(op) and op is not Op.WRAP):  # which stops programs
             is_whole = self.whole.issuperset(operands)
             if is_whole:
                 self.whole.add(k)
