@@ -1,8 +1,8 @@
 """The route of a tape: which passes make what of a recorded program, in which order.
 
 A function below lists the passes of one product, and nothing else puts passes one after the other.
-(A pass that derives bodies clears them up before it goes on; what it runs there is named in
-``inside``.) ``print`` shows a pipeline, ``watch`` what its passes do to a tape.
+(What a pass runs by itself, on bodies that it derives, is named in ``inside``.) ``print`` shows a
+pipeline, ``watch`` what its passes do to a tape.
 
     recorded                          what a function did: what the next five start from
     primal                            the values alone
@@ -12,8 +12,7 @@ A function below lists the passes of one product, and nothing else puts passes o
     gauss_newton                      an hvp without the second derivative of the function
     members, gradients                `vmap` of a function, and of a gradient
     gradients_apart                   the same where members go through loops in their own time
-    pullbacks, pushforwards, hvps
-                                      the same for several cotangents or tangents in one run
+    pullbacks, pushforwards, hvps     the same for several cotangents or tangents in one run
     diagonals                         the elements of a sparse Jacobian, diagonal by diagonal
     inlined                           a tape on its way into another that is being recorded
     adjoint_of_tape, tangent_of_tape  what `ckad.adjoint` and `ckad.tangent` make of any tape
@@ -35,7 +34,7 @@ from ckad.passes.adjoint import adjoint, behind, threaded
 from ckad.passes.batched import batched
 from ckad.passes.calls.hoist import hoist
 from ckad.passes.calls.marks import unmarked
-from ckad.passes.choices.unseen import unseen
+from ckad.passes.choices import infinite, unseen
 from ckad.passes.dependence import terms_of
 from ckad.passes.ends import ends
 from ckad.passes.fma import fma
@@ -170,6 +169,7 @@ STACKED = Pass("stacked", "what steps write at their number is what a loop gives
 HOIST = Pass("hoist", "routines and products of what a loop does not change come before it", hoist)
 ENDS = Pass("ends", "rows near the end of what a loop stacks, all that is read, are carried", ends)
 FMA = Pass("fma", "a product that one sum alone reads joins it", fma)
+INFINITE = Pass("infinite", "products with infinite constants are apart", infinite)
 UNSEEN = Pass("unseen", "what a choice does not take is computed of a harmless number", unseen)
 UNTAPE = Pass("untape", "the taped loops of an adjoint are plain loops again", untape)
 THREADED = Pass("threaded", "changing arrays that a loop only reads go through it", threaded)
@@ -272,7 +272,7 @@ def primal(contract: bool = False) -> Pipeline:
 
 def derived(contract: bool = False) -> Pipeline:
     """The primal as it is differentiated."""
-    return primal(contract).then(Pipeline("derived", (UNSEEN,)))
+    return primal(contract).then(Pipeline("derived", (INFINITE, UNSEEN)))
 
 
 def gradient(wrt: Positions = None, contract: bool = False) -> Pipeline:
@@ -391,9 +391,10 @@ def adjoint_of_tape(
 ) -> Pipeline:
     """From (inputs, cotangents of ``seeds``) to the cotangents of ``wrt``."""
     reverse = _adjoint(wrt, seeds, keep_outputs, contract)
-    return Pipeline("adjoint of a tape", (UNTAPE, UNSEEN, THREADED, reverse))
+    return Pipeline("adjoint of a tape", (UNTAPE, INFINITE, UNSEEN, THREADED, reverse))
 
 
 def tangent_of_tape(moving: Positions = None, contract: bool = False) -> Pipeline:
     """From (inputs, tangents of ``moving``) to (outputs, their tangents)."""
-    return Pipeline("tangent of a tape", (UNTAPE, UNSEEN, _tangent(moving, contract), SIMPLIFY))
+    forward = _tangent(moving, contract)
+    return Pipeline("tangent of a tape", (UNTAPE, INFINITE, UNSEEN, forward, SIMPLIFY))

@@ -23,7 +23,7 @@ from ckad.tape.verify import verify
 from .recorded import raw
 
 PRIMAL = "together in_range steady hoist ends simplify"
-DERIVED = f"{PRIMAL} unseen"
+DERIVED = f"{PRIMAL} infinite unseen"
 ROUTES = {
     pipeline.recorded: "simplify vectorise products segments",
     pipeline.primal: PRIMAL,
@@ -32,8 +32,8 @@ ROUTES = {
     pipeline.pushforward: f"{DERIVED} tangent simplify",
     pipeline.hvp: f"{DERIVED} tangent stacked ends behind threaded adjoint seeded simplify",
     pipeline.inlined: "untape simplify",
-    pipeline.adjoint_of_tape: "untape unseen threaded adjoint",
-    pipeline.tangent_of_tape: "untape unseen tangent simplify",
+    pipeline.adjoint_of_tape: "untape infinite unseen threaded adjoint",
+    pipeline.tangent_of_tape: "untape infinite unseen tangent simplify",
 }
 FUSED = [p for p in ROUTES if p not in (pipeline.recorded, pipeline.inlined)]
 
