@@ -28,6 +28,8 @@ def orbits(e):
         at = (lambda x, m: x - e * np.sin(x) - m), m, (lambda x, m: 1.0 - e * np.cos(x))
         total += np.cos(newton(*at, args=(m,)))
     total += np.sum(np.sin(newton(lambda x: x - e * np.sin(x) - M, M)))
+    for bend in (None, lambda x, m: e * np.sin(x)):
+        total += np.sum(np.sin(newton(at[0], M, at[2], args=(M,), fprime2=bend)))
     x = 0.5
     for _ in range(20):
         x = brentq(lambda z, x=x: z - x - 0.1 * (e - z**3), -5.0, 5.0)
