@@ -126,7 +126,7 @@ def newton(f: F, slope: F, bend: F | None, x: Any, tol: Any, rtol: Any, maxiter:
     return x, done
 
 
-def newton_of_all(f: F, slope: F, bend: F | None, x: Any, tol: Any, rtol: Any, maxiter: int) -> Any:
+def newton_of_all(f: F, slope: F, bend: F | None, x: Any, tol: Any, maxiter: int) -> Any:
     """Newton's method for each element by itself, until all are found."""
     done = np.any(x != x)
     for _ in range(maxiter):

@@ -179,6 +179,24 @@ def _fminbound(
 # --- the function that SciPy has to try them on --------------------------------------------------
 
 
+def _in_bracket(name: str) -> Callable[..., Any]:
+    """SciPy's ``brent`` or ``golden``, which end at the same place."""
+    ask = getattr(scipy.optimize, name)
+
+    def least_of(
+        func: Any, args: Any = (), brack: Any = None, tol: float = 1.48e-8, full_output: Any = 0,
+        maxiter: int = 500,
+    ) -> Any:  # fmt: skip
+        known = by_library(ask, func, args, brack, tol, full_output, maxiter)
+        if known is not None:
+            return known
+        if full_output:
+            raise refused(name, "full_output=", "Leave it out, or write minimize_scalar.")
+        return _minimize_scalar(func, brack, None, args, "brent", None, {"xtol": tol}).x
+
+    return least_of
+
+
 def _rosen(x: Any) -> Any:
     x = np.true_divide(x, 1.0)
     return np.sum(100.0 * (x[1:] - x[:-1] ** 2.0) ** 2.0 + (1 - x[:-1]) ** 2.0, axis=0)
@@ -198,6 +216,8 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     scipy.optimize.minimize: _minimize,
     scipy.optimize.minimize_scalar: _minimize_scalar,
     scipy.optimize.fminbound: _fminbound,
+    scipy.optimize.brent: _in_bracket("brent"),
+    scipy.optimize.golden: _in_bracket("golden"),
     **{getattr(scipy.optimize, name): _former(name) for name in _FORMER},
 }
 for _scipys, _function in _FUNCTIONS.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.optimize
@@ -155,6 +155,14 @@ def _number(g: Any, args: tuple[Any, ...], like: Any) -> Any:
     return lambda x: p(np.reshape(x, (1,)))[0]
 
 
+class _OfAll(NamedTuple):
+    """What ``newton`` gives of arrays with ``full_output=True``."""
+
+    root: Any
+    converged: Any
+    zero_der: Any
+
+
 def _newton_of_all(
     func: Any, x0: Any, fprime: Any, fprime2: Any, args: tuple[Any, ...], ends: tuple[float, int],
     full_output: bool,
@@ -166,7 +174,7 @@ def _newton_of_all(
     else:
         x, found = follow(newton_of_all)(p, slope, bend, p.x0, *ends)
     x = np.reshape(_root(p, x, found, "newton", True), x0.shape)
-    return (x, found, np.zeros(x0.shape, dtype=bool)) if full_output else x
+    return _OfAll(x, found, np.zeros(x0.shape, dtype=bool)) if full_output else x
 
 
 def _root_scalar(

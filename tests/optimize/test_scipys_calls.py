@@ -28,6 +28,8 @@ def orbits(e):
         at = (lambda x, m: x - e * np.sin(x) - m), m, (lambda x, m: 1.0 - e * np.cos(x))
         total += np.cos(newton(*at, args=(m,)))
     total += np.sum(np.sin(newton(lambda x: x - e * np.sin(x) - M, M)))
+    for bend in (None, lambda x, m: e * np.sin(x)):
+        total += np.sum(np.sin(newton(at[0], M, at[2], args=(M,), fprime2=bend)))
     x = 0.5
     for _ in range(20):
         x = brentq(lambda z, x=x: z - x - 0.1 * (e - z**3), -5.0, 5.0)
@@ -102,6 +104,27 @@ def test_minima_and_fits():
     value, gradient = ckad.value_and_grad(fitted, engine="vm")(0.9)
     assert value == pytest.approx(fitted(0.9), rel=1e-7)
     assert gradient == pytest.approx(slope(fitted, 0.9, 1e-3), rel=1e-4)
+
+
+@pytest.mark.parametrize("find", [optimize.brent, optimize.golden])
+def test_minima_in_brackets_have_the_slope_of_the_minimum(find):
+    def lowest(a):
+        at = find(lambda x, a: np.cosh(x - a) + 0.1 * x**2, args=(a,), brack=(0.0, 1.0))
+        return at**2 + find(lambda x: (x - a) ** 2)
+
+    value, gradient = ckad.value_and_grad(lowest, engine="vm")(0.9)
+    assert value == pytest.approx(lowest(0.9), rel=1e-6)
+    assert gradient == pytest.approx(slope(lowest, 0.9, 1e-3), rel=1e-4)
+    with pytest.raises(UnrecordableError, match="full_output"):
+        _grad(lambda a: find(lambda x: (x - a) ** 2, full_output=True)[0])(0.9)
+
+
+def test_newton_says_of_which_elements_it_has_found_the_root():
+    def found(a):
+        said = newton(lambda x: x**3 - a * M, M, full_output=True)
+        return np.sum(said.root) + np.sum(said.converged) + np.sum(said.zero_der)
+
+    assert _grad(found)(1.5) == pytest.approx(slope(found, 1.5), rel=1e-6)
 
 
 def test_minimize_says_that_it_is_another_method():

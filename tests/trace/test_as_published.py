@@ -144,6 +144,24 @@ def test_nodes_that_are_traced_are_put_in_order(kind):
     check(looked_up, np.array([0.3, 1.2]))
 
 
+@pytest.mark.parametrize("kind", ["linear", "nearest", "next"])
+@pytest.mark.parametrize(("axis", "shape"), [(0, (7, 2)), (1, (2, 7, 3)), (-1, (2, 7))])
+@pytest.mark.parametrize("fill", ["extrapolate", (0.5, 2.0)])
+def test_tables_of_several_axes(kind, axis, shape, fill):
+    nodes = np.linspace(0.0, 3.0, 7) ** 1.2
+    values = np.sin(np.arange(float(np.prod(shape)))).reshape(shape)
+    options = {"kind": kind, "axis": axis, "bounds_error": False, "fill_value": fill}
+    known = interp1d(nodes, values, **options)
+
+    def looked_up(q):
+        found = interp1d(nodes, values * q[0], **options)(q)
+        weights = np.cos(np.arange(float(found.size))).reshape(found.shape)
+        at_one = np.sum(known(q[1])) + np.sum(known(q[:2, np.newaxis]) ** 2)
+        return np.sum(weights * (found + known(q) * q[1])) + at_one
+
+    check(looked_up, np.array([0.3, 1.2, 5.9]))
+
+
 def test_tables_that_scipy_has_made():
     check(lambda q: np.sum(TABLE(q)), np.array([0.3, 1.2, 2.9]))
     with pytest.raises(TracedIndexError):

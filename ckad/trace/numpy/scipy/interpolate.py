@@ -30,9 +30,11 @@ class Table:
     """``interp1d``: a formula in the two nearest nodes, or a spline."""
 
     def __init__(
-        self, nodes: Array, values: Array, kind: str, fill: Any, checks: bool, spline: Any = None
-    ) -> None:
-        self.nodes, self.values, self.kind = nodes, values, kind
+        self, nodes: Array, values: Array, kind: str, fill: Any, checks: bool, spline: Any = None,
+        axis: int = 0,
+    ) -> None:  # fmt: skip
+        self.nodes, self.kind, self.axis = nodes, kind, axis
+        self.values = np.moveaxis(values, axis, 0) if axis else values
         self.fill, self.checks, self.spline = fill, checks, spline
         if kind in _ORDERS and spline is None:
             self.spline = make_interp_spline(nodes, values, _ORDERS[kind])
@@ -44,10 +46,18 @@ class Table:
         if self.checks:  # it is an index that is out of range
             points = points + wrapped(np.where(outside, 1, 0), 1)
         found = self._looked_up(points)
-        if self.checks or self.fill is None:
+        if not (self.checks or self.fill is None):
+            (low, high), wide = self.fill, self._wide(points)
+            found = np.where(wide < first, low, np.where(wide > last, high, found))
+        if not self.axis:
             return found
-        low, high = self.fill
-        return np.where(points < first, low, np.where(points > last, high, found))
+        places = range(points.ndim)
+        return np.moveaxis(found, places, [self.axis + k for k in places])
+
+    def _wide(self, x: Array) -> Array:
+        """With the other axes of the values behind its own."""
+        others = self.values.ndim - 1
+        return x.reshape((*x.shape, *[1] * others)) if others else x
 
     def _looked_up(self, x: Array) -> Array:
         """Beyond the ends the formula of the last interval goes on."""
@@ -57,6 +67,7 @@ class Table:
         if self.kind == "linear":
             bin = np.clip(searchsorted(nodes, x) - 1, 0, n - 2)
             x0, x1, y0, y1 = (taken(v, bin + k, 0) for v in (nodes, values) for k in (0, 1))
+            x0, x1, x = map(self._wide, (x0, x1, x))
             return (y1 - y0) / (x1 - x0) * (x - x0) + y0
         if self.kind == "previous":
             return taken(values, np.clip(searchsorted(nodes, x, "right") - 1, 0, n - 1), 0)
@@ -77,18 +88,21 @@ def interp1d(
         f"scipy.interpolate.interp1d of kind {kind!r}",
     )
     nodes, values = traced(x), traced(y)
-    reject(values.ndim != 1, "scipy.interpolate.interp1d of tables of several axes")
-    if nodes.shape != values.shape or len(nodes) < 2:
+    spline = kind in _ORDERS and values.ndim > 1
+    reject(spline, f"scipy.interpolate.interp1d of kind {kind!r} of tables of several axes")
+    axis = range(values.ndim)[axis]
+    if nodes.shape != values.shape[axis : axis + 1] or len(nodes) < 2:
         raise ValueError(at_place(f"x {nodes.shape} and y {values.shape} must be equally long"))
     if not assume_sorted:
         numbers = known(nodes)
         order: Any = np.argsort(nodes if numbers is None else np.asarray(numbers), kind="stable")
-        nodes, values = taken(nodes, order, 0), taken(values, order, 0)
+        nodes, values = taken(nodes, order, 0), taken(values, order, axis)
     if isinstance(fill_value, str):
         reject(fill_value != "extrapolate", f"scipy.interpolate.interp1d with {fill_value!r}")
-        return Table(nodes, values, kind, None, False)
+        return Table(nodes, values, kind, None, False, axis=axis)
     fill = fill_value if isinstance(fill_value, tuple) else (fill_value, fill_value)
-    return Table(nodes, values, kind, fill, bounds_error is None or bool(bounds_error))
+    checks = bounds_error is None or bool(bounds_error)
+    return Table(nodes, values, kind, fill, checks, axis=axis)
 
 
 def _called(table: Any, x: Any) -> Array:
@@ -106,7 +120,8 @@ def _called(table: Any, x: Any) -> Array:
         )  # fmt: skip
         return own(x)
     own = interp1d(
-        table.x, table.y, kind, bounds_error=None if extrapolates else table.bounds_error,
+        table.x, table.y, kind, table.axis,
+        bounds_error=None if extrapolates else table.bounds_error,
         fill_value=fill if extrapolates or isinstance(fill, tuple) else fill[()],
     )  # fmt: skip
     return own(x)
