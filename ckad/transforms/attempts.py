@@ -82,9 +82,7 @@ _FIRST: tuple[bool, Exception | None] = True, None
 
 
 class _Call(threading.local):
-    """The call of a transformed function that is under way: one value, which every call sets."""
-
-    state = _IDLE
+    state = _IDLE  # one value, which every call sets
     for_all = False
 
 
@@ -162,12 +160,14 @@ def _begun_anew(entry: Callable[[], T], stop: _Again) -> T:
     def once(state: tuple[bool, Exception | None]) -> T:
         changed = changes.begin([])
         _call.state = state
+        before = assumed.stopped_by(state[1])
         try:
             return entry()
         except _Again:
             changes.take_back()
             raise
         finally:
+            assumed.stopped_by(before)
             _call.state = _IDLE
             changes.begin(changed)
 
@@ -203,7 +203,7 @@ def run(recorded: Recorded, once: Callable[[], T]) -> T:
             raise _Unsolved(error) from None
         raise
     except _STOPS as error:
-        if before[0] and recorded.recording.is_guarded and recorded.refusal is None:
+        if before[0] and recorded.recording.may_meet(error) and recorded.refusal is None:
             raise _Anew(error) from None
         raise
     finally:
@@ -246,7 +246,7 @@ def key_of(key: Hashable) -> Hashable:
         key = "complex spectra", key
     if assumed.by_steps():
         key = "by steps", key
-    return key if _stopped() is None else ("as it runs", key)
+    return key if _stopped() is None else ("as it runs", assumed.unfinished(), key)
 
 
 @contextmanager
@@ -318,10 +318,9 @@ def recorded(
                 _try_complex(error)
             refusal = error
             may_run = _is_plain(given) and _warned(refusal)
-        if decides > Given.SIZES and (is_long or not may_run):
+        tried = decides is Given.NOTHING and refusal and not is_last
+        if tried or (decides > Given.SIZES and (is_long or not may_run)):
             continue
-        if decides is Given.NOTHING and refusal and not is_last:
-            continue  # it has been tried
         if decides and arguments is given:
             arguments = given.pinned()
             if len(arguments.traced) < len(given.traced):
@@ -369,10 +368,8 @@ def _try_complex(error: Exception) -> None:
 
 def reason(refusal: Exception | None) -> str:
     """Why a recording holds for the numbers of one call alone; empty if it does not."""
-    if refusal is None:
-        return ""
-    first = str(refusal).partition("\n")[0]
-    return f"it is recorded as it runs for numbers that decide otherwise ({first})"
+    first = "" if refusal is None else str(refusal).partition("\n")[0]
+    return first and f"it is recorded as it runs for numbers that decide otherwise ({first})"
 
 
 def _is_plain(given: Arguments) -> bool:
@@ -386,6 +383,8 @@ def _warned(refusal: Exception) -> bool:
     if isinstance(refusal, _STOPS):
         why = "A handler of the program may meet that, so it"
         remedy = "test before what raises it, by 'if', in place of 'try'"
+    if assumed.unfinished():
+        why, remedy = "The program asks for its success, so it", "end t_span before"
     try:
         warnings.warn_explicit(
             f"{refusal}\n{why} is recorded as it runs for the numbers of this call, and anew for "

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import threading
 
+from ckad.errors import UnfinishedError
+
 #: Of a call at first: eigenvalues are real, iterations have converged, no eigenvalues are met yet.
 FIRST = True, False, False
 Answers = tuple[bool, bool, bool]
@@ -21,8 +23,22 @@ class _Assumed(threading.local):
     #: puts it back.
     answers: Answers = False, False, False
 
+    #: What has stopped the first run of a call that is made once more.
+    stop: Exception | None = None
+
 
 _assumed = _Assumed()
+
+
+def unfinished() -> bool:
+    """Whether a solution has ended too early, which a program that asks is told."""
+    return isinstance(_assumed.stop, UnfinishedError)
+
+
+def stopped_by(stop: Exception | None) -> Exception | None:
+    """Let this thread assume what such a stop says; the one so far."""
+    before, _assumed.stop = _assumed.stop, stop
+    return before
 
 
 def by_steps() -> bool:
