@@ -167,6 +167,10 @@ class UnsolvedError(RaisedError):
     """An iteration for a linear system has not converged, forwards or for the derivative."""
 
 
+class UnfinishedError(RaisedError):
+    """A solution of a differential equation ends before its last time: a step is too small."""
+
+
 class NonFiniteError(CkadError, FloatingPointError):
     """A NaN or an infinity was produced while ``check_finite=True``.
 

@@ -16,6 +16,7 @@ from ckad.errors import (
     TracedIndexError,
     TracedShapeError,
     UnboundError,
+    UnfinishedError,
     UnsolvedError,
 )
 from ckad.tape.control import LOOPS, read_reverse_loop
@@ -148,7 +149,7 @@ _STOPPED: dict[str, tuple[type[Exception], str]] = {
         "sum.",
     ),
     "step": (
-        RaisedError,
+        UnfinishedError,
         "a step is smaller than the distance between numbers{where}: the solution has no bound, a "
         "number in it is NaN, or it is too stiff for the method. End t_span before, look for the "
         'NaN, or take a stiff method such as "Rodas5P".',

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ckad import trees
-from ckad.errors import UnrecordableError
+from ckad.errors import ConcreteValueError, UnfinishedError, UnrecordableError
 from ckad.integrate.result import Ends, OdeResult
 from ckad.integrate.run import Run, State
 from ckad.integrate.stages import smallest_step
 from ckad.place import at_place
-from ckad.trace.arrays import stopping, traced
+from ckad.trace.arrays import known_as_run, stopping, traced
+from ckad.trace.memory import assumed
 from ckad.trace.memory.context import current
+from ckad.trace.source.control.checks import count_check
 from ckad.transforms import scan, stop_gradient, while_loop
 
 EITHER_END = (
     "The solver successfully reached the end of the integration interval, or a terminal event "
     "occurred: status says which."
 )
+FAILED = "Required step size is less than spacing between numbers."
 FINISHED = "The solver successfully reached the end of the integration interval."
 #: Accepted steps for which there is room where all of them are asked for.
 ROOM = 8191
@@ -151,7 +155,39 @@ def solve(run: Run, observe: Callable[[Any, Any], Any], again: Callable[[], Run]
         status = np.where(state["events"]["ended"], 1, 0)
         found |= _found(state["events"])
     message = EITHER_END if any(e.ends_at for e in run.events) else FINISHED
-    return OdeResult(times, kept, status, message, **found)
+    result = OdeResult(times, kept, status, message, **found)
+    return result.asking(partial(_tell_of_end, run, state, rows))
+
+
+def _tell_of_end(run: Run, state: State, rows: Sequence[Any], result: OdeResult) -> None:
+    """Where a step has failed, a result that is asked says so, and holds what is before that."""
+    if not _is_unfinished(state["failed"]):
+        return
+    result.status, result.success, result.message = -1, False, FAILED
+    if rows:
+        times, states = rows
+        before = np.sum(np.where(run.direction * (times - state["t"]) <= 0.0, 1, 0))
+        n = int(before)
+        result.t, result.y = times[:n], np.moveaxis(states[:n], 0, -1)
+    else:
+        times, states = result.t, result.y
+        result.t = Ends(run.t0, state["t"], times.whole)
+        result.y = Ends(run.problem.y0, state["y"], states.whole)
+
+
+def _is_unfinished(failed: Any) -> bool:
+    """Whether a solution has ended early, where a program asks: if a run was stopped by that, the
+    program is recorded again, as it runs for these numbers."""
+    current().handlers.append(UnfinishedError)
+    if not assumed.unfinished():
+        count_check(stopping(traced(np.int64(0)), failed, "STEP"))
+        return False
+    found = known_as_run(traced(failed))
+    if found is None:
+        raise ConcreteValueError.here(
+            "a loop asks whether its solutions come to their ends, which one of them does not."
+        )
+    return bool(found)
 
 
 def _rows(

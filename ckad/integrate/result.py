@@ -13,6 +13,24 @@ from ckad.trace.arrays import Deferred, made_whole
 from ckad.trace.results import Result
 
 
+class _Told:
+    """A field that tells whether a solution has come to its end: ``ask`` is called before."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __set__(self, result: OdeResult, value: Any) -> None:
+        vars(result)[self._name] = value
+
+    def __get__(self, result: OdeResult | None, owner: type) -> Any:
+        if result is None:
+            return self
+        if (ask := getattr(result, "_ask", None)) is not None:
+            result._ask = None
+            ask(result)
+        return vars(result)[self._name]
+
+
 class OdeResult(Result):
     """The fields of SciPy's result; inside of a recording they hold traced values.
 
@@ -31,6 +49,10 @@ class OdeResult(Result):
     (True, 0, True)
     """
 
+    __slots__ = ("_ask",)  # no field
+    _ask: Callable[[OdeResult], None] | None
+    status, message, success = _Told(), _Told(), _Told()
+
     def __init__(self, t: Any, y: Any, status: Any, message: str, **found: Any) -> None:
         self.t, self.y = t, y
         self.status, self.message = status, message
@@ -38,6 +60,14 @@ class OdeResult(Result):
         self.sol = found.get("sol")
         self.t_events, self.y_events = found.get("t_events"), found.get("y_events")
         self.nfev, self.njev, self.nlu = (found.get(n, 0) for n in ("nfev", "njev", "nlu"))
+
+    def asking(self, ask: Callable[[OdeResult], None]) -> OdeResult:
+        """The same, that asks when its end is asked for."""
+        self._ask = ask
+        return self
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name) if name in vars(self) else super().__getitem__(name)
 
 
 class Ends(Deferred, NDArrayOperatorsMixin):

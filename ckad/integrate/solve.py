@@ -100,7 +100,7 @@ def solve_ivp(
         An object with SciPy's fields ``t, y, sol, t_events, y_events, nfev, njev, nlu, status,
         message, success``. Inside of a recording ``t`` and ``y`` of an adaptive method without
         ``t_eval`` have a first and a last column only, and a step that becomes too small ends the
-        program with a `RaisedError` in place of status -1.
+        program with an `UnfinishedError`, unless that asks for ``status`` or ``success``.
 
     Raises:
         ValueError: shapes, times, tolerances or options do not fit.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ckad import trees
-from ckad.errors import AliasError, CkadError, TraceError, UnknownLengthError
+from ckad.errors import AliasError, CkadError, TraceError, UnfinishedError, UnknownLengthError
 from ckad.place import Source, at_place
 from ckad.tape.tape import Tape
 from ckad.tape.types import type_of
@@ -60,7 +60,7 @@ class Recording:
     held: dict[int, np.ndarray]  # the arrays among the arguments for whose numbers it was made
     decides: Given
     as_made: bool  # whether it holds only for arguments as the enclosing trace has made them
-    is_guarded: bool  # whether a handler of the program may meet what stops a run
+    handlers: tuple[Any, ...]  # of exceptions that the program has: what stops a run may be met
     written: list[int]  # the arrays among the arguments that it writes into,
     outside: list[np.ndarray]  # and those from outside in which these may not lie: it reads them
     course: Course | None  # whether it holds for other numbers than those of ``held``
@@ -69,6 +69,16 @@ class Recording:
     def gives_leaf(self) -> bool:
         """Whether the result is one leaf, and nothing around it."""
         return bool(self.out_tree.num_nodes == self.out_tree.num_leaves == 1)
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether a handler of the program may meet what stops a run."""
+        return bool(self.handlers)
+
+    def may_meet(self, stop: Exception) -> bool:
+        """The same of one error; what asks whether a solution has ended is a handler of that."""
+        kinds = self.handlers
+        return any(isinstance(stop, x) or x is not UnfinishedError for x in kinds)
 
     def is_apart(self, arrays: Sequence[Any]) -> bool:
         """Whether what it writes into lies nowhere in what it reads from outside."""
@@ -198,7 +208,7 @@ def _recorded(
         needed = {k: held[row] for k, row in enumerate(given) if row in held}
         as_made = depends_on_arguments(trace)
         tape = free.settled(trace.tape(rows)) if trace.parent is None else trace.tape(rows)
-        about = list(trace.captured), needed, decides, as_made, bool(trace.handlers)
+        about = list(trace.captured), needed, decides, as_made, tuple(trace.handlers)
         written = written_into(trace, tracers)
         known = [x for x, _ in watched.guard.arrays] if written and watched is not None else []
         outside = apart(known, trace.exposed.values())

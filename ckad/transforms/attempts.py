@@ -85,9 +85,7 @@ _FIRST: tuple[bool, Exception | None] = True, None
 
 
 class _Call(threading.local):
-    """The call of a transformed function that is under way: one value, which every call sets."""
-
-    state = _IDLE
+    state = _IDLE  # one value, which every call sets
     for_all = False
 
 
@@ -165,12 +163,14 @@ def _begun_anew(entry: Callable[[], T], stop: _Again) -> T:
     def once(state: tuple[bool, Exception | None]) -> T:
         changed = changes.begin([])
         _call.state = state
+        before = assumed.stopped_by(state[1])
         try:
             return entry()
         except _Again:
             changes.take_back()
             raise
         finally:
+            assumed.stopped_by(before)
             _call.state = _IDLE
             changes.begin(changed)
 
@@ -206,7 +206,7 @@ def run(recorded: Recorded, once: Callable[[], T]) -> T:
             raise _Unsolved(error) from None
         raise
     except _STOPS as error:
-        if before[0] and recorded.recording.is_guarded and recorded.refusal is None:
+        if before[0] and recorded.recording.may_meet(error) and recorded.refusal is None:
             raise _Anew(error) from None
         raise
     finally:
@@ -249,7 +249,7 @@ def key_of(key: Hashable) -> Hashable:
         key = assumed.spectra(), key
     if assumed.by_steps():
         key = "by steps", key
-    return key if _stopped() is None else ("as it runs", key)
+    return key if _stopped() is None else ("as it runs", assumed.unfinished(), key)
 
 
 @contextmanager
@@ -386,6 +386,8 @@ def _warned(refusal: Exception) -> bool:
     if isinstance(refusal, _STOPS):
         why = "A handler of the program may meet that, so it"
         remedy = "test before what raises it, by 'if', in place of 'try'"
+    if assumed.unfinished():
+        why, remedy = "The program asks for its success, so it", "end t_span before"
     try:
         warnings.warn_explicit(
             f"{refusal}\n{why} is recorded as it runs for the numbers of this call, and anew for "

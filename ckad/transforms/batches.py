@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ckad import trees
-from ckad.errors import BatchError, DifferentiationError
+from ckad.errors import BatchError, DifferentiationError, UnfinishedError
 from ckad.loops.driver import Options
 from ckad.passes import pipeline
 from ckad.tape.tape import Tape
@@ -177,7 +177,13 @@ class Members:
 
     def run(self, call: Call, tape: Any) -> list[Any]:
         call.arguments = call.arguments._replace(leaves=self.leaves)
-        return call.run(tape)
+        call.members = self.inputs(call), self.n
+        try:
+            return call.run(tape)
+        except UnfinishedError as error:
+            if call.recording.may_meet(error):
+                raise BatchError("one of the members is told that its solution has ended") from None
+            raise
 
 
 def members(args: Sequence[Any], entries: Sequence[Any]) -> Members:

@@ -66,6 +66,8 @@ class Call:
 
     _check: Callable[[], None] | None = None
     _options: Options | None = None
+    #: Which inputs have an axis of members, and how many there are, where it is one of a batch.
+    members: tuple[tuple[bool, ...], int] | None = None
 
     def __init__(
         self,
@@ -282,7 +284,8 @@ class Call:
 
     def _stopped_around(self, operands: Sequence[int]) -> None:
         """Let what is being recorded stop where the values do, of which it may use none."""
-        for found in inline(pipeline.inlined().run(self.tape), operands):
+        tape = self.made(pipeline.members, *self.members) if self.members else self.tape
+        for found in inline(pipeline.inlined().run(tape), operands):
             count_check(astype(np.any(np.not_equal(found, 0)), np.int64))
 
     def planned(self, tape: Tape) -> Plan | None:

@@ -1,10 +1,12 @@
 """Batches: what `ckad.vmap` gives is what one call after the other gives."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import BatchError
+from ckad.errors import AsRunWarning, BatchError
 from ckad.loops.driver import Options
 from ckad.passes import pipeline
 from ckad.transforms import call
@@ -264,6 +266,27 @@ def until_small(x):
     while np.max(x) > 0.7:
         x = np.sin(x)
     return np.sum(x)
+
+
+def caught(x):
+    try:
+        if x[0] > 1.0:
+            raise ValueError
+        return x[0] ** 2
+    except ValueError:
+        return 3.0 * x[0]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("x", [[[0.5], [0.7], [0.2]], [[0.5], [2.0], [0.6]]])
+def test_members_that_stop_within_what_is_differentiated(engine, x):
+    def total(x):
+        return np.sum(ckad.vmap(caught)(x))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AsRunWarning)
+        found = ckad.grad(total, engine=engine)(np.array(x))
+    np.testing.assert_allclose(found, [[2.0 * k if k <= 1.0 else 3.0] for (k,) in x], rtol=1e-14)
 
 
 @pytest.mark.parametrize("schedule", ["store_all", "revolve"])

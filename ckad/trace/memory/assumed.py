@@ -11,6 +11,8 @@ from __future__ import annotations
 import threading
 from enum import IntEnum
 
+from ckad.errors import UnfinishedError
+
 
 class Spectra(IntEnum):
     """What is assumed of eigenvalues, one after the other; of what may be both nothing is."""
@@ -31,8 +33,22 @@ class _Assumed(threading.local):
     #: puts it back.
     answers: Answers = Spectra.ANY, False, False
 
+    #: What has stopped the first run of a call that is made once more.
+    stop: Exception | None = None
+
 
 _assumed = _Assumed()
+
+
+def unfinished() -> bool:
+    """Whether a solution has ended too early, which a program that asks is told."""
+    return isinstance(_assumed.stop, UnfinishedError)
+
+
+def stopped_by(stop: Exception | None) -> Exception | None:
+    """Let this thread assume what such a stop says; the one so far."""
+    before, _assumed.stop = _assumed.stop, stop
+    return before
 
 
 def by_steps() -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ckad.errors import ComplexSpectrumError
+from ckad.errors import CkadError, ComplexSpectrumError, UnfinishedError
 from ckad.loops.compiled import Compiled
 from ckad.loops.driver import depends_on_free
 from ckad.tape.reasons import Reason
@@ -60,7 +60,7 @@ class Ready:
             return OTHER
         try:
             return self.show(self.program.run(inputs))
-        except ComplexSpectrumError:  # eigenvalues are real now, or are not any more
+        except (ComplexSpectrumError, UnfinishedError):  # which begin the call in another way
             return OTHER
 
 
@@ -105,7 +105,7 @@ def note(
 def _is_plain(known: Recorded, guard: Guard) -> bool:
     """Whether a recording is used again by nothing but running it."""
     recording = known.recording
-    if known.refusal is not None or recording.held or recording.is_guarded:
+    if known.refusal is not None or recording.held or recording.may_meet(CkadError()):
         return False
     return not (guard.shown or guard.once or guard.counters or guard.leaves)
 
