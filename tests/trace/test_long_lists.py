@@ -12,6 +12,7 @@ import pytest
 
 import ckad
 from ckad.errors import NoneValueError
+from ckad.trace.source.control import repetition
 from ckad.trace.source.control.sequences import long_lists
 
 from .idioms import check_number
@@ -404,6 +405,7 @@ OTHERS_OVER_OBJECTS = [
 def little_is_much(monkeypatch):
     ckad.clear_caches()
     monkeypatch.setattr(long_lists, "MUCH", 64)
+    monkeypatch.setattr(repetition, "OF_ALL", 100.0)
     yield
     ckad.clear_caches()
 
@@ -417,4 +419,12 @@ def test_long_steps_over_objects_are_recorded_as_one(program, little_is_much):
 
 @pytest.mark.parametrize("program", OTHERS_OVER_OBJECTS, ids=lambda f: f.__name__)
 def test_what_else_is_done_with_objects_is_as_in_python(program, little_is_much):
+    check_number(program, AT, rel=1e-12, abs=1e-8)
+
+
+@pytest.mark.parametrize("program", [each_with_each, written_into], ids=lambda f: f.__name__)
+def test_what_takes_as_long_as_one_step_for_all_is_given_up(program, little_is_much, monkeypatch):
+    monkeypatch.setattr(repetition, "OF_ALL", 0.001)
+    ways = [loop.way for loop in ckad.explain(program, AT).loops if loop.steps == "8"]
+    assert "recorded once" not in ways
     check_number(program, AT, rel=1e-12, abs=1e-8)

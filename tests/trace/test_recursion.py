@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 import ckad
+from ckad.errors import UnrecordableError
+from ckad.trace.arguments import take_apart
 from ckad.trace.memory import known
+from ckad.trace.record import record
 from ckad.trace.source.names import closures
 
 
@@ -125,3 +128,28 @@ def test_loops_that_call_their_function_are_given_up_soon(monkeypatch):
     assert gradient == pytest.approx(difference, rel=1e-7)
     assert len(calls) < 500
     assert len(bodies) < 40
+
+
+def test_what_is_found_to_have_no_end_is_followed_no_further(monkeypatch):
+    def visit(v):
+        s = v
+        for k in range(6):
+            if v * k > 0.3:
+                s = s + visit(0.5 * v)
+        return s
+
+    def searched(x):
+        total = 0.0
+        for t in range(8):
+            total = total + visit(x + t)
+        return total
+
+    def counted(*about):
+        calls.append(about)
+        return check(*about)
+
+    check, calls = closures._check_recursion, []
+    monkeypatch.setattr(closures, "_check_recursion", counted)
+    with pytest.raises(UnrecordableError, match="deeper than can be recorded"):
+        record(searched, take_apart((0.7,)))
+    assert len(calls) < 150  # 269 if it is followed as deep each time

@@ -107,6 +107,20 @@ def effort() -> int:
     return len(trace.builder.rows) + trace.spent.rows
 
 
+@contextmanager
+def tried_for(n_rows: float) -> Iterator[None]:
+    """Give up what is done within, as soon as that has made so many rows."""
+    spent = current().spent
+    before, spent.most = spent.most, min(spent.most, spent.rows + n_rows)
+    try:
+        yield
+    except Laborious:
+        if spent.rows > before:
+            raise
+    finally:
+        spent.most = before
+
+
 class WrittenOut(BaseException):
     """A loop that was recorded once for all steps has to be written out: something is read that is
     of another kind in each of them. The program is recorded again."""

@@ -24,7 +24,7 @@ from ckad.errors import (
     UnrecordableError,
     UnsupportedFunctionError,
 )
-from ckad.trace.memory.context import Given, current, effort, local_storage
+from ckad.trace.memory.context import Given, current, effort, local_storage, tried_for
 from ckad.trace.source.actions import assign, run_block, tested, unread
 from ckad.trace.source.control import branches, notes, trial
 from ckad.trace.source.control.carried.findings import Stepping, forget_loop
@@ -47,6 +47,8 @@ from ckad.trace.values.tracer import Tracer, decided
 SHORT, DEEP, LONG = 4, 2, 1_000
 #: So many steps that may leave a loop are written out at most: each in a branch of the one before.
 MOST_LEFT = 128
+#: One step is tried for those over objects until it has made this part of the rows of them all.
+OF_ALL = 0.3
 
 
 # --- for -----------------------------------------------------------------------------------------
@@ -263,8 +265,12 @@ class _Each:
             flow = self.loop.step(item)
             if flow is not None and not flow.always(Flow.CONTINUE):
                 return self._left(flow, iterator)
-            if self.tries and (others := self._others(iterator, effort() - before)) is not None:
-                with suppress(*_PEELED, *_WRITTEN_OUT):
+            n_rows = effort() - before
+            if self.tries and (others := self._others(iterator, n_rows)) is not None:
+                with (
+                    suppress(*_PEELED, *_WRITTEN_OUT),
+                    tried_for(OF_ALL * n_rows * len(others.items)),
+                ):
                     return others.staged()
         return None
 

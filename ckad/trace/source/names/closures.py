@@ -147,12 +147,13 @@ def _check_recursion(frame: Frame, functions: Sequence[Any]) -> None:
     if inner is None or inner.depth < DEEP:
         return
     same = [x for x in functions if isinstance(x, Frame) and x.definition is frame.definition]
-    if len(same) < DEEP:
-        return
     outermost = stack()[0]
+    is_endless = frame.definition in outermost.endless
+    if len(same) < (2 if is_endless else DEEP):
+        return
     outermost.recursions += 1
     in_loops = min(sum(bool(x.loops) for x in same), inner.depth)
-    if outermost.recursions > MANY or in_loops > 2 * DEEP or frame.definition in outermost.endless:
+    if outermost.recursions > MANY or in_loops > 2 * DEEP or is_endless:
         outermost.endless.add(frame.definition)
         raise _too_deep(frame)
 
