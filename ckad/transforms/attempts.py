@@ -2,8 +2,7 @@
 
 What cannot be recorded for all numbers is recorded as it runs for these, at last each step of its
 loops, and a warning says why. Where that is an error, the program is refused. What is recorded for
-all numbers, and stops for these where a handler of the program may go on, is recorded as it runs,
-too.
+all numbers, and stops for these where a handler may go on, is recorded as it runs, too.
 """
 
 from __future__ import annotations
@@ -354,9 +353,7 @@ def recorded(
 
 def _ways(given: Arguments, before: Recorded | None) -> Sequence[tuple[Given, Most]]:
     """The ways that are left: of a program that has taken long before, those that take longest.
-
-    Where a program cannot or must not be recorded as it runs, there is nothing to save time for.
-    """
+    Where one cannot or must not be recorded as it runs, there is nothing to save time for."""
     if before is not None and before.most == ALL:
         return _WAYS[_WAYS.index((before.recording.decides, ALL)) :]
     if _call.for_all or not _is_plain(given):
