@@ -9,11 +9,13 @@ element outside of the mask is looked at.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
 from ckad.passes.contract.bounds import between
-from ckad.passes.contract.terms import Term, Terms, Unknown
+from ckad.passes.contract.chosen import chosen_by
+from ckad.passes.contract.terms import Factor, Term, Terms, Unknown
 from ckad.passes.cse import Sharing
 from ckad.passes.rewrite import rebuild
 from ckad.rules.routines.bounded import product, samples
@@ -32,45 +34,61 @@ def contracted(tape: Tape) -> Tape:
     """``tape`` with such sums as products of matrices, not so in its bodies."""
     if not any(map(_may_be_sum, tape.rows)):
         return tape
-    return rebuild(tape, _rewritten, lambda body: body, Sharing())
+    rewritten = partial(_rewritten, chosen_by(tape, _may_be_sum))
+    return rebuild(tape, rewritten, lambda body: body, Sharing())
 
 
 def _may_be_sum(row: Row) -> bool:
     return row.op in (Op.SUM, Op.MATMUL) and row.type.dtype is DType.F64
 
 
-def _rewritten(b: Builder, row: Row, env: list[int]) -> int | None:
+def _rewritten(
+    chosen: Mapping[int, frozenset[int]], b: Builder, row: Row, env: list[int]
+) -> int | None:
     if not _may_be_sum(row):
         return None
     xs = [env[x] for x in row.operands]
+    masks = [env[k] for k in chosen.get(len(env), ()) if k < len(env)]
     try:
-        return _sum(b, row, xs[0]) if row.op is Op.SUM else _matmul(b, row, *xs)
+        return (_sum if row.op is Op.SUM else _matmul)(b, row, xs, masks)
     except Unknown:
         return None
 
 
-def _sum(b: Builder, row: Row, x: int) -> int:
+def _sum(b: Builder, row: Row, xs: Sequence[int], masks: Sequence[int]) -> int:
+    (x,) = xs
     sizes = dict(enumerate(b.type(x).shape))
     summed = [a for a in row.attrs if sizes[a] != 1]
     if not _are_three(sizes) or len(summed) != 1:
         raise Unknown
-    return b.reshape_to(_total(b, Terms(b).of(x), sizes, summed[0]), row.type.shape)
+    terms = Terms(b)
+    under = _under(terms, masks, [a for a, n in sizes.items() if n != 1 and a not in summed])
+    return b.reshape_to(_total(b, terms.of(x, under), sizes, summed[0]), row.type.shape)
 
 
-def _matmul(b: Builder, row: Row, x: int, y: int) -> int:
+def _matmul(b: Builder, row: Row, xs: Sequence[int], masks: Sequence[int]) -> int:
     """Vectors by matrices that are parts of one."""
     left, right = (_STACK, _ROW, _INNER), (_STACK, _INNER, _COLUMN)
     places = [
         (_STACK, axes[2], axes[1]) if turned else axes
         for turned, axes in zip(row.attrs, (left, right), strict=True)
     ]
-    lengths = [b.type(k).shape for k in (x, y)]
+    lengths = [b.type(k).shape for k in xs]
     sizes = dict(zip(places[0], lengths[0], strict=True))
     sizes |= zip(places[1], lengths[1], strict=True)
     if not _are_three(sizes) or sizes[_INNER] == 1 or sizes[_STACK] == 1:
         raise Unknown
-    terms = Terms(b).of_product(x, y, places)
-    return b.reshape_to(_total(b, terms, sizes, _INNER), row.type.shape)
+    terms = Terms(b)
+    under = _under(terms, masks, [a for a in (_STACK, _ROW, _COLUMN) if sizes[a] != 1])
+    made = terms.of_product(xs[0], xs[1], places, under)
+    return b.reshape_to(_total(b, made, sizes, _INNER), row.type.shape)
+
+
+def _under(terms: Terms, masks: Sequence[int], axes: Sequence[int]) -> frozenset[Factor]:
+    """The masks of a sum's two axes under which alone it is looked at, their bounds being known."""
+    found = [core for mask in masks for core in terms.cores(mask, axes)]
+    known = all(f.axes == tuple(axes) and between(terms.b, f.row) for f in found)
+    return frozenset(found) if known else frozenset()
 
 
 def _are_three(sizes: Mapping[int, int]) -> bool:

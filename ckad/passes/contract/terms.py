@@ -48,14 +48,25 @@ class Terms:
     def __init__(self, b: Builder) -> None:
         self.b, self.masks = b, Masks(b.rows, b.constants)
 
-    def of(self, row: int) -> list[Term]:
-        """The terms of a row with all axes; Unknown if it has other ones."""
+    def of(self, row: int, under: frozenset[Factor]) -> list[Term]:
+        """The terms of a row with all axes, looked at where the masks ``under`` are true alone;
+        Unknown if it has other ones."""
         shape = self.b.type(row).shape
-        return self._terms(_Place(row, tuple(range(len(shape)))), frozenset())
+        terms = self._terms(_Place(row, tuple(range(len(shape)))), under)
+        return [t._replace(masks=t.masks | under) for t in terms]
 
-    def of_product(self, x: int, y: int, axes: Sequence[Sequence[int | None]]) -> list[Term]:
+    def of_product(
+        self, x: int, y: int, axes: Sequence[Sequence[int | None]], under: frozenset[Factor]
+    ) -> list[Term]:
         """The same of the product of two rows, whose axes are given."""
-        return self._product(_Place(x, tuple(axes[0])), _Place(y, tuple(axes[1])), frozenset())
+        terms = self._product(_Place(x, tuple(axes[0])), _Place(y, tuple(axes[1])), under)
+        return [t._replace(masks=t.masks | under) for t in terms]
+
+    def cores(self, mask: int, axes: Sequence[int]) -> list[Factor]:
+        """The masks that one is made of; its axes that are longer than one are given."""
+        own = iter(axes)
+        places = [None if n == 1 else next(own) for n in self.b.type(mask).shape]
+        return [*self._cores(_Place(mask, tuple(places)))]
 
     def _terms(self, at: _Place, under: frozenset[Factor]) -> list[Term]:
         """The terms at a place where the masks ``under`` are true."""

@@ -33,6 +33,9 @@ too large, ``passes.contract`` makes products of matrices of sums between known 
 A loop whose number of steps follows from the loops around it is one over all places under a mask
 (``passes.loops.counted``) where the outer loop becomes rows with it; else it stays.
 
+A loop that writes a row and a column of a matrix in each step may be two loops that write one each
+(``passes.loops.fission``).
+
 Where an exception says `Unfit`, the loop is copied as it was, with its inner loops vectorised.
 """
 

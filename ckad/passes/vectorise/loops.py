@@ -9,6 +9,7 @@ from functools import partial
 from ckad.passes.contract import contracted
 from ckad.passes.cse import Sharing
 from ckad.passes.loops.counted import under_mask
+from ckad.passes.loops.fission import fission
 from ckad.passes.rewrite import appended, is_same
 from ckad.passes.simplify import simplify, simplify_again
 from ckad.passes.vectorise.predicate import Interval, intervals_of, predicated
@@ -100,9 +101,21 @@ def _side_by_side(
     carry, xs, captured = (tuple(env[x] for x in group) for group in groups)
     clear = simplify(unflatten(simplify(predicated(loop.body, inner))))
     clear = simplify_again(clear)  # of two writes to one place, the one that nothing reads now
+    return _in_turn(b, Loop(clear, None, loop.length, -1, carry, xs, captured))
+
+
+def _in_turn(b: Builder, loop: Loop) -> list[int] | None:
+    """The loop's results, of what writes an array twice as two loops if it must be."""
     with suppress(Unfit):
-        return _rows(b, Loop(clear, None, loop.length, -1, carry, xs, captured))
-    return None
+        return _rows(b, loop)
+    parts = fission(loop)
+    results = None if parts is None else _in_turn(b, parts.first)
+    if parts is None or results is None:
+        return None
+    changed = _in_turn(b, parts.second._replace(carry=(results[parts.changed],)))
+    if changed is not None:
+        results[parts.changed] = changed[0]
+    return None if changed is None else results
 
 
 def _rows(b: Builder, loop: Loop) -> list[int]:

@@ -33,8 +33,9 @@ _dgemm = external("dgemm", 13)
 _dgemv = external("dgemv", 11)
 _dger = external("dger", 9)
 
-#: Rows that are multiplied at once between the bounds that all of them have in common.
-_ROWS = 16
+#: Rows that are multiplied at once between the bounds that all of them have in common; of what
+#: lies beside these, fewer rows at once.
+_ROWS, _FEW_ROWS = 64, 16
 
 
 def product(b: Builder, a: int, x: int, bounds: Sequence[int], transposed: bool = False) -> int:
@@ -87,31 +88,42 @@ def _dot(words: int, arrays: int, work: int) -> int:
     transposed, m, length, _, n = integers(words, 5)
     out, at_a, at_x, at_first, at_last = integers(arrays, 5)
     first, last = integers(at_first, m), integers(at_last, m)
-    sizes, one, zero = short_integers(work + 16, 8), work + 64, work + 72
+    sizes = short_integers(work + 16, 8)
     _prepare(work)
     sizes[0], sizes[3], sizes[4] = n, n, length
-    if transposed:
-        doubles(out, length * n)[:] = 0.0
-    for start in range(0, m, _ROWS):
-        stop = min(m, start + _ROWS)
-        low, high = _common(first, last, start, stop)
-        part, y, x = at_a + 8 * (start * length + low), out + 8 * start * n, at_x + 8 * low * n
-        if transposed:
-            sizes[1], sizes[2] = high - low, stop - start
-            if high > low:
-                _dgemm(work, work + 1, work + 16, work + 20, work + 24, one,
-                       at_x + 8 * start * n, work + 28, part, work + 32, one,
-                       out + 8 * low * n, work + 28)  # fmt: skip
-        elif high > low:
-            sizes[1], sizes[2] = stop - start, high - low
-            _dgemm(work, work, work + 16, work + 20, work + 24, one, x, work + 28, part,
-                   work + 32, zero, y, work + 28)  # fmt: skip
-        else:
-            doubles(y, (stop - start) * n)[:] = 0.0
-        for i in range(start, stop):
-            _edge(work, transposed, i, first[i], min(low, last[i]), length, n, out, at_a, at_x)
-            _edge(work, transposed, i, max(first[i], high), last[i], length, n, out, at_a, at_x)
+    doubles(out, (length if transposed else m) * n)[:] = 0.0
+    for begin in range(0, m, _ROWS):
+        end = min(m, begin + _ROWS)
+        left, right = _common(first, last, begin, end)
+        _dot_block(work, transposed, begin, end, left, right, length, n, out, at_a, at_x)
+        for start in range(begin, end, _FEW_ROWS):
+            stop = min(end, start + _FEW_ROWS)
+            low, high = _common(first, last, start, stop)
+            for a, z in ((low, min(left, high)), (max(low, right), high)):
+                _dot_block(work, transposed, start, stop, a, z, length, n, out, at_a, at_x)
+            for i in range(start, stop):
+                for a, z in ((first[i], min(low, last[i])), (max(first[i], high), last[i])):
+                    _edge(work, transposed, i, a, z, length, n, out, at_a, at_x)
     return 0
+
+
+@kernel
+def _dot_block(
+    work: int, transposed: int, start: int, stop: int, low: int, high: int, length: int, n: int,
+    out: int, a: int, x: int,
+) -> None:  # fmt: skip
+    """What places add that some rows have in common."""
+    if high <= low:
+        return
+    sizes, one, part = short_integers(work + 16, 8), work + 64, a + 8 * (start * length + low)
+    if transposed:
+        sizes[1], sizes[2] = high - low, stop - start
+        _dgemm(work, work + 1, work + 16, work + 20, work + 24, one, x + 8 * start * n, work + 28,
+               part, work + 32, one, out + 8 * low * n, work + 28)  # fmt: skip
+    else:
+        sizes[1], sizes[2] = stop - start, high - low
+        _dgemm(work, work, work + 16, work + 20, work + 24, one, x + 8 * low * n, work + 28,
+               part, work + 32, one, out + 8 * start * n, work + 28)  # fmt: skip
 
 
 @kernel
@@ -164,22 +176,37 @@ def _sample(words: int, arrays: int, work: int) -> int:
     m, k, n = integers(words, 3)
     out, at_u, at_v, at_first, at_last = integers(arrays, 5)
     first, last = integers(at_first, m), integers(at_last, m)
-    sizes, one, zero = short_integers(work + 16, 8), work + 64, work + 72
+    sizes = short_integers(work + 16, 8)
     _prepare(work)
     doubles(out, m * n)[:] = 0.0
     sizes[2], sizes[3], sizes[4] = k, k, n
-    for start in range(0, m, _ROWS):
-        stop = min(m, start + _ROWS)
-        low, high = _common(first, last, start, stop)
-        if high > low:
-            sizes[0], sizes[1] = high - low, stop - start
-            _dgemm(work + 1, work, work + 16, work + 20, work + 24, one, at_v + 8 * low * k,
-                   work + 28, at_u + 8 * start * k, work + 28, zero,
-                   out + 8 * (start * n + low), work + 32)  # fmt: skip
-        for i in range(start, stop):
-            _elements(work, i, first[i], min(low, last[i]), k, n, out, at_u, at_v)
-            _elements(work, i, max(first[i], high), last[i], k, n, out, at_u, at_v)
+    for begin in range(0, m, _ROWS):
+        end = min(m, begin + _ROWS)
+        left, right = _common(first, last, begin, end)
+        _sampled_block(work, begin, end, left, right, k, n, out, at_u, at_v)
+        for start in range(begin, end, _FEW_ROWS):
+            stop = min(end, start + _FEW_ROWS)
+            low, high = _common(first, last, start, stop)
+            for a, z in ((low, min(left, high)), (max(low, right), high)):
+                _sampled_block(work, start, stop, a, z, k, n, out, at_u, at_v)
+            for i in range(start, stop):
+                for a, z in ((first[i], min(low, last[i])), (max(first[i], high), last[i])):
+                    _elements(work, i, a, z, k, n, out, at_u, at_v)
     return 0
+
+
+@kernel
+def _sampled_block(
+    work: int, start: int, stop: int, low: int, high: int, k: int, n: int,
+    out: int, u: int, v: int,
+) -> None:  # fmt: skip
+    """Elements that some rows have in common."""
+    if high <= low:
+        return
+    sizes, one, zero = short_integers(work + 16, 8), work + 64, work + 72
+    sizes[0], sizes[1] = high - low, stop - start
+    _dgemm(work + 1, work, work + 16, work + 20, work + 24, one, v + 8 * low * k, work + 28,
+           u + 8 * start * k, work + 28, zero, out + 8 * (start * n + low), work + 32)  # fmt: skip
 
 
 @kernel
