@@ -158,7 +158,9 @@ def _exchanged(rows: Array, back: bool = False) -> Array:
 
 def _compact(a: Any) -> tuple[Array, Array]:
     x = floats(a)
-    m = matrices(x)
+    m = matrices(x, square=False)
+    is_square = m.shape[-2] == m.shape[-1]
+    reject(not is_square, "LU factors of a matrix that is not square")
     found = of_planes(computed("lu_compact", m), m)
     order = retyped(np.real(found[:, -1]), np.int64)
     return reshaped(found[:, :-1], x.shape), reshaped(order, x.shape[:-1])
