@@ -475,6 +475,13 @@ def test_no_gradient_calls_python(function, n_calls, kind):
     assert all(routine_of(row).compiled for row in calls)
 
 
+@pytest.mark.parametrize("function", [sl.lu, sl.lu_factor])
+def test_factors_of_what_is_not_square_are_refused(function):
+    for shape in ((2, 3), (4, 3, 2)):
+        with pytest.raises(UnsupportedFunctionError, match=r"LU factors of .* not square"):
+            ckad.jit(function)(np.ones(shape))
+
+
 @pytest.mark.parametrize("kind", [float, complex])
 def test_factors_of_what_is_not_finite_are_refused(kind):
     factors = ckad.jit(sl.lu)

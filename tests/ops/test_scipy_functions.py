@@ -141,6 +141,16 @@ FUNCTIONS = {
     "trapezoid": lambda x: scipy.integrate.trapezoid(x, dx=0.1),
     "cumulative": lambda x: scipy.integrate.cumulative_trapezoid(x, x.cumsum(1), initial=0),
     "solve": lambda x: scipy.linalg.solve(square(x), x[:, 0], check_finite=False),
+    "options by their places": lambda x: [
+        sl.solve(square(x), x[:, 0], False, True, True),
+        sl.solve(square(x), x[:, 0], False, False, False, True, None, True),
+        sl.solveh_banded(np.stack((0.1 * x[0], 3.0 + x[1] ** 2)), x[0] * 2.0, True),
+        sl.lu_factor(square(x), True)[0],
+        sl.det(square(x), True),
+        sl.qr(square(x), False, None, "r")[0] ** 2,
+        sl.svd(x, True, False, True),
+        sl.block_diag(x, x, x),
+    ],
     "solve_triangular": lambda x: scipy.linalg.solve_triangular(square(x), x, lower=True),
     "transposed": lambda x: scipy.linalg.solve_triangular(square(x), x[:, 0], trans="T"),
     "cholesky": lambda x: scipy.linalg.cholesky(x @ x.T + np.eye(5)),
@@ -173,7 +183,7 @@ FUNCTIONS = {
     "vectorize of rows": lambda x: np.vectorize(bent, signature="(),(d)->(d),()")(x[0, 0], x),
     "vectorize of lengths": lambda x: np.vectorize(
         lambda a, n: np.outer(a, a)[:, :n], signature="(d)->(d,m)", excluded=[1]
-    )(x.reshape(2, 6, -1), 2),
+    )(x.reshape(2, 3, -1), 2),
     "vectorize of two": lambda x: np.vectorize(lambda a, b: (a * b, a + b))(x[0], 0.5),
     "simpson": lambda x: [scipy.integrate.simpson(x, x=X[0].cumsum()), simpson(x, axis=0, dx=0.2)],
     "distances": lambda x: [cdist(x, x[:3], m) + 0.1 * pdist(x, m)[7] for m in METRICS],

@@ -1,10 +1,13 @@
 """Products with infinite constants and quotients by constants that are zero have no derivative."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 import ckad
 from ckad.passes.choices import infinite
+from ckad.tape.ops import Op
 
 X = np.array([0.7, -1.3, 2.1, 0.4])
 SQUARES = np.array([0.0, 1.0, 4.0, 9.0])
@@ -39,11 +42,20 @@ def added(x):
     return np.sum((x * np.array([np.inf, 2.0, 3.0, -np.inf]) + x**2)[1:3])
 
 
+def of_two_that_are_known_in_part(x):
+    u, v = np.full(4, np.inf), np.full(4, np.inf)
+    u[1:], v[:2] = x[1:], x[:2]
+    h = u * v
+    h[0], h[2:] = x[3], x[2]
+    return np.sum(h**2)
+
+
 def limit(x):
     return np.exp(-(x[0] ** 2) * np.inf) + 1.0 / (1.0 + x[2] / 0.0) + x[3]
 
 
-PROGRAMS = [overwritten, overwritten_in_a_loop, spectral, beside_what_is_known_late, added, limit]
+PROGRAMS = [overwritten, overwritten_in_a_loop, spectral, beside_what_is_known_late, added]
+PROGRAMS += [of_two_that_are_known_in_part, limit]
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -81,3 +93,19 @@ def test_what_stops_a_program_stops_no_pass():
 def test_a_tape_without_such_constants_stays():
     tape = ckad.trace(lambda x: np.sum(x / (1.0 + SQUARES) * 2.0 + 0.0))(X)
     assert infinite(tape) is tape
+
+
+def test_arrays_that_are_read_no_more_are_not_held():
+    def f(x):
+        z = np.zeros(40_000)
+        for k, scale in ((1, "a"), (5, "b"), (7, "c"), *zip(range(10, 40), "d" * 30, strict=True)):
+            z[k:] = x[0] if scale == "a" else x[1] * k
+        return np.sum(z**2)
+
+    tape = ckad.trace(f)(X)
+    assert sum(row.op is Op.UPDATE for row in tape.rows) > 30
+    tracemalloc.start()
+    infinite(tape)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 6 * 8 * 40_000

@@ -66,11 +66,15 @@ def diffusion(kappa: Any, u: Any) -> Any:
 INPUTS = np.linspace(0.1, 0.2, 10), np.sin(np.arange(10.0)) ** 2
 
 
-def test_the_life_of_one_line_shows_the_route_of_a_gradient(checkout: Path) -> None:
-    page = (checkout / "docs/architecture.md").read_text().partition("gradient:\n")[2]
+def test_the_life_of_one_line_shows_what_passes_of_a_gradient_find(checkout: Path) -> None:
+    before, _, page = (checkout / "docs/architecture.md").read_text().partition("gradient:\n")
     shown = re.findall(r"^    (\w+) +\d+ (?:rows|->)", page.partition("```")[0], re.MULTILINE)
-    route = f"{ROUTES[pipeline.recorded]} eliminate {ROUTES[pipeline.gradient]}"
-    assert shown == route.replace(PRIMAL, f"{PRIMAL} fma").split()
+    given = f"{ROUTES[pipeline.recorded]} eliminate {ROUTES[pipeline.gradient]}"
+    route = given.replace(PRIMAL, f"{PRIMAL} fma").split()
+    left = iter(route)
+    assert shown
+    assert all(name in left for name in shown)  # in this order
+    assert f"Of these {len(route)}, " in before
 
 
 # --- what is listed ------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ckad.passes.liveness import last_reads
 from ckad.passes.rewrite import in_bodies, rebuild
 from ckad.rules.registry import RULES
 from ckad.tape.builder import Builder
@@ -37,7 +38,7 @@ _ASKED: Mapping[Op, tuple[tuple[int, _Test], ...]] = {
 
 
 class _Infinite(NamedTuple):
-    """Where the result of a row is infinite, and by which of its operands."""
+    """Where the result of a row is infinite by one of its operands."""
 
     at: int
     where: np.ndarray
@@ -57,21 +58,31 @@ def infinite(tape: Tape) -> Tape:
     return rebuild(tape, rewrite, infinite)
 
 
-def _apart(b: Builder, row: Row, env: list[int], known: _Infinite) -> int:
+def _apart(b: Builder, row: Row, env: list[int], known: Sequence[_Infinite]) -> int:
     xs = [env[x] for x in row.operands]
-    ordinary, factor = xs.copy(), 1 - known.at
-    mask = b.const(known.where)
-    one = b.full_like(xs[known.at], 1.0)
-    ordinary[known.at] = b.emit(Op.SELECT, (mask, one, xs[known.at]), type=b.type(one))
-    xs[factor] = b.emit(Op.SIGN, (xs[factor],), type=b.type(xs[factor]))
-    sides = (b.append(row.op, tuple(side), row.attrs, row.type) for side in (xs, ordinary))
-    return b.emit(Op.SELECT, (mask, *sides), type=row.type)
+    ordinary, sides = xs.copy(), list[tuple[int, int]]()
+    for at, where in known:
+        mask, side, factor = b.const(where), xs.copy(), 1 - at
+        one = b.full_like(xs[at], 1.0)
+        ordinary[at] = b.emit(Op.SELECT, (mask, one, xs[at]), type=b.type(one))
+        side[factor] = b.emit(Op.SIGN, (xs[factor],), type=b.type(xs[factor]))
+        sides.append((mask, b.append(row.op, tuple(side), row.attrs, row.type)))
+    found = b.append(row.op, tuple(ordinary), row.attrs, row.type)
+    for mask, infinity in sides:
+        found = b.emit(Op.SELECT, (mask, infinity, found), type=row.type)
+    return found
 
 
-def _found(tape: Tape) -> dict[int, _Infinite]:
+def _found(tape: Tape) -> dict[int, list[_Infinite]]:
     """The rows that are apart."""
-    found, numbers = dict[int, _Infinite](), _Numbers(tape)
+    found, numbers = dict[int, list[_Infinite]](), _Numbers(tape)
+    last = last_reads((row.operands for row in tape.rows), ())
+    before: tuple[int, ...] = ()
     for k, (op, operands, _, type, _) in enumerate(tape.rows):
+        for x in before:
+            if last[x] < k:
+                numbers.held.pop(x, None)
+        before = operands
         if not type.is_array or type.size > _MOST_ELEMENTS:
             continue
         numbers.follow(k)
@@ -80,7 +91,7 @@ def _found(tape: Tape) -> dict[int, _Infinite]:
             if x in numbers.held and factor not in numbers.whole:
                 where = test(numbers.held[x])
                 if where.any():
-                    found[k] = _Infinite(at, where)
+                    found.setdefault(k, []).append(_Infinite(at, where))
     return found
 
 

@@ -76,7 +76,7 @@ def fractional_matrix_power(A: Any, t: Any) -> Array:
 
 
 @of_scipy(scipy.linalg.rq)
-def rq(a: Any, lwork: Any = None, mode: str = "full") -> Any:
+def rq(a: Any, mode: str = "full") -> Any:
     """Q and R of the matrix turned about its other diagonal, turned back."""
     turned = adjoint(floats(a)[::-1, ::-1])
     q, r = qr(turned, "reduced" if mode == "economic" else "complete")

@@ -45,7 +45,10 @@ from ckad.trace.numpy.spectra import (
 )
 
 #: Checks and permissions to overwrite, which change no numbers.
-_IDLE = {"overwrite_a", "overwrite_b", "overwrite_ab", "check_finite", "lapack_driver", "driver"}
+_IDLE = {
+    "overwrite_a", "overwrite_b", "overwrite_ab", "check_finite", "lapack_driver", "driver",
+    "lwork",
+}  # fmt: skip
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -54,8 +57,13 @@ def of_scipy(*keys: Any, kind: Kinds = STATIC) -> Callable[[F], F]:
 
     def register(function: F) -> F:
         known = inspect.signature(function).parameters.keys()
+        names = list(inspect.signature(keys[0]).parameters)
+        first = next((k for k, name in enumerate(names) if name in _IDLE), None)
 
         def called(*args: Any, **options: Any) -> Any:
+            if first is not None and len(args) > first:  # from there on the places are SciPy's
+                options |= zip(names[first:], args[first:], strict=False)
+                args = args[:first]
             options = {name: x for name, x in options.items() if name not in _IDLE}
             unknown = options.keys() - known
             reject(unknown, f"scipy.linalg.{keys[0].__name__} with {min(unknown, default='')}=")
@@ -150,7 +158,9 @@ def _exchanged(rows: Array, back: bool = False) -> Array:
 
 def _compact(a: Any) -> tuple[Array, Array]:
     x = floats(a)
-    m = matrices(x)
+    m = matrices(x, square=False)
+    is_square = m.shape[-2] == m.shape[-1]
+    reject(not is_square, "LU factors of a matrix that is not square")
     found = of_planes(computed("lu_compact", m), m)
     order = retyped(np.real(found[:, -1]), np.int64)
     return reshaped(found[:, :-1], x.shape), reshaped(order, x.shape[:-1])
