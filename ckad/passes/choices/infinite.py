@@ -3,7 +3,8 @@
 In ``h = r / k2; h[0] = 0`` with a zero first in ``k2`` nobody sees ``h[0]``, but its cotangent, a
 zero, would be divided by it. Where a factor is infinite for sure, the product is so for all numbers
 near this one, or no number: it is that of the sign, which nothing is derived by. Elsewhere the
-constant stays what it is, so that all values are the same bits.
+constant stays what it is, so that all values are the same bits. A result of the program is seen:
+its derivative is the infinite one.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def _found(tape: Tape) -> dict[int, list[_Infinite]]:
         numbers.follow(k)
         for at, test in _ASKED.get(op, ()) if type.is_float else ():
             x, factor = operands[at], operands[1 - at]
-            if x in numbers.held and factor not in numbers.whole:
+            if k not in tape.outputs and x in numbers.held and factor not in numbers.whole:
                 where = test(numbers.held[x])
                 if where.any():
                     found.setdefault(k, []).append(_Infinite(at, where))
