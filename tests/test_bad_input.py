@@ -8,9 +8,9 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import threading
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -396,7 +396,7 @@ def sides_of_different_structures() -> None:
     ckad.jit(lambda x: ckad.cond(x[0] > 0, lambda y: y, lambda y: (y, y), x))(X)  # here
 
 
-@bad(DifferentiationError, "argnums=2 names no argument of this call, which has 1")
+@bad(DifferentiationError, "argnums=2 names argument 2, but the call has 1 positional arguments")
 def argnums_of_jacobian() -> None:
     ckad.jacobian(np.sin, argnums=2)(X)  # here
 
@@ -404,11 +404,6 @@ def argnums_of_jacobian() -> None:
 @bad(DifferentiationError, 'use "auto", "fwd" or "rev"')
 def unknown_mode() -> None:
     ckad.jacobian(np.sin, mode="sideways")  # here
-
-
-@bad(DifferentiationError, "the result is a tuple.* Use ckad.vjp")
-def jacobian_of_a_tuple() -> None:
-    ckad.jacobian(lambda x: (x, x))(X)  # here
 
 
 @bad(DifferentiationError, r"a tangent has shape \(4,\); its primal has shape \(5,\)")
@@ -454,7 +449,7 @@ def test_unsupported_dtypes_are_named(dtype: Any) -> None:
 
 
 def leaked() -> Any:
-    kept = SimpleNamespace()
+    kept = threading.local()
     ckad.grad(lambda x: setattr(kept, "x", x) or np.sum(x))(X)  # type: ignore[func-returns-value]
     return kept.x
 

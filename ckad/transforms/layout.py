@@ -24,13 +24,15 @@ class Layout(NamedTuple):
     single: bool  # one pytree alone, not a tuple of several
     flat: bool  # one gradient per argument, and nothing around it
     imaginary: list[bool]  # which are by the imaginary part of a complex number
+    has_made: bool  # objects among them stand for themselves by what they were given
 
     def structured(self, gradients: Sequence[Any]) -> Any:
         left = finished(gradients, self.scalars)
         left = left if self.flat else conjugated(left, self.imaginary)
         out = left if self.flat else []
         for own in () if self.flat else self.own_trees:
-            out.append(alone(trees.unflatten(own, left[: own.num_leaves])))
+            tree = trees.unflatten(own, left[: own.num_leaves])
+            out.append(alone(tree) if self.has_made else tree)
             left = left[own.num_leaves :]
         return out[0] if self.single else tuple(out)
 
@@ -43,7 +45,8 @@ def layout_of(call: Call, numbers: Sequence[int], single: bool) -> Layout:
     flat = all(own.num_nodes == own.num_leaves == 1 for own in own_trees)
     scalars = [_is_scalar(arrays[k]) for k in wrt]
     imaginary = [part for own in own_trees for part in trees.imaginary(own)]
-    return Layout(wrt, scalars, own_trees, single, flat, imaginary)
+    made = call.arguments.has_made
+    return Layout(wrt, scalars, own_trees, single, flat, imaginary, made)
 
 
 def conjugated(leaves: Sequence[Any], imaginary: Sequence[bool]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections import deque
 
@@ -115,11 +116,14 @@ def test_a_call_takes_few_steps(line, tmp_path):
                 nonlocal count
                 count += event in ("call", "c_call")
 
+            gc.collect()
+            gc.disable()  # what other tests have left behind is not counted
             sys.setprofile(note)
             try:
                 ckad.trace(names["program"])(np.ones(5), 2.0)
             finally:
                 sys.setprofile(None)
+                gc.enable()
         return count
 
     assert (steps(20) - steps(10)) / 10 < LINES[line]

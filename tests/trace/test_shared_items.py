@@ -120,7 +120,15 @@ def items_written_in_a_loop(a):
     return sum(r[1] for r in rows)
 
 
+def enumerate_again(a):
+    it, s = enumerate(a * np.arange(9)), 0.0
+    for k, x in it:
+        s += k * x
+    return s + 100 * sum(x for k, x in it)
+
+
 AS_IN_PYTHON = [
+    enumerate_again,
     items_written_in_a_loop,
     item_written_after_the_loop,
     one_list_appended_again_and_again,
@@ -168,13 +176,6 @@ def map_after_break(a):
     return s + 10 * sum(it)
 
 
-def enumerate_again(a):
-    it, s = enumerate(a * np.arange(9)), 0.0
-    for k, x in it:
-        s += k * x
-    return s + 100 * sum(x for k, x in it)
-
-
 def item_put_on_one_side_and_written_on_the_other(a):
     p = a * np.arange(3.0)
     xs, q = [p], p
@@ -204,7 +205,6 @@ REFUSED: dict[Function, type[CkadError]] = {
     list_chosen_by_a_state: AliasError,
     global_list_chosen: AliasError,
     map_after_break: UnrecordableError,
-    enumerate_again: UnrecordableError,
 }
 
 

@@ -15,6 +15,7 @@ from ckad.errors import CkadError, UnrecordableError
 from ckad.tape.ops import Op
 from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced
+from ckad.trace.handling import handling
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.opened import making_text
 from ckad.trace.primitives.methods import Flat
@@ -127,7 +128,7 @@ _HOLDING = (tuple, *CONTAINERS)
 def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     """``x op y``; of two Python numbers it is one, also where they are traced."""
     op = _OPS.get(function)
-    if op is not None and (type(x) is Tracer or type(y) is Tracer):
+    if op is not None and (type(x) is Tracer or type(y) is Tracer) and "raise" not in handling():
         mark_place(current())
         if (found := of_floats(op, x, y)) is not None:
             return _weak_of_weak(function, x, y, found)
