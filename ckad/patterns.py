@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from ctypes import string_at
 from functools import cached_property
 from typing import Any
 
@@ -218,3 +219,41 @@ def _of_diagonals(matrix: Any) -> Any:
     inside = (rows >= 0) & (rows < m) & (columns < n)[None, :]
     columns = np.broadcast_to(columns, inside.shape)
     return sparse.coo_array((matrix.data[inside], (rows[inside], columns[inside])), shape=(m, n))
+
+
+# --- arrays of short integers, of which a tape has those of int64 ---------------------------------
+
+
+def longs(shorts: list[np.ndarray]) -> dict[int, list[Any]]:
+    """By their identity, arrays that share memory, as parts of one of int64: what is written into
+    one of them is read from the others."""
+    found: dict[int, list[Any]] = {}
+    if len(shorts) < 2:
+        return found
+    for members, first, length in together(shorts):
+        dtype = members[0].dtype
+        offsets = [x.ctypes.data - first for x in members]
+        is_one = all(x.dtype == dtype for x in members) and not any(
+            at % dtype.itemsize for at in offsets
+        )
+        if len(members) < 2 or not is_one:
+            continue
+        whole = np.frombuffer(string_at(first, length), dtype).astype(np.int64)
+        times = whole.itemsize // dtype.itemsize
+        for x, at in zip(members, offsets, strict=True):
+            strides = [times * step for step in x.strides]
+            found[id(x)] = [np.ndarray(x.shape, whole.dtype, whole, times * at, strides)]
+    return found
+
+
+def together(arrays: Iterable[np.ndarray]) -> list[tuple[list[np.ndarray], int, int]]:
+    """Those whose memory overlaps, together: where it begins, and how many bytes it has."""
+    extents: list[tuple[int, int, list[np.ndarray]]] = []
+    every = [(*np.lib.array_utils.byte_bounds(x), x) for x in arrays if x.size]
+    for start, end, x in sorted(every, key=lambda one: one[:2]):
+        if extents and start < extents[-1][1]:
+            first, last, members = extents.pop()
+            extents.append((first, max(last, end), [*members, x]))
+        else:
+            extents.append((start, end, [x]))
+    return [(members, first, last - first) for first, last, members in extents]

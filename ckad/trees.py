@@ -16,7 +16,7 @@ import numpy as np
 import optree
 
 from ckad.errors import UnrecordableError
-from ckad.patterns import Pattern, attributes_of, is_sparse, is_whole, made_of, taken_apart
+from ckad.patterns import Pattern, attributes_of, is_sparse, is_whole, longs, made_of, taken_apart
 
 _NAMESPACE = "ckad"
 _ONE_LEVEL: dict[str, Any] = {"none_is_leaf": True, "namespace": _NAMESPACE}
@@ -162,12 +162,7 @@ def _rebuilt(kind: RecordType, fields: Any) -> Any:
 
 _flat_record: Any = lambda x: (tuple(x), x.type, x.type.dtype.names)  # noqa: E731
 _whole_record: Any = _rebuilt
-optree.register_pytree_node(
-    Record,
-    _flat_record,
-    _whole_record,
-    namespace=_NAMESPACE,
-)
+optree.register_pytree_node(Record, _flat_record, _whole_record, namespace=_NAMESPACE)
 
 
 # --- sparse matrices -----------------------------------------------------------------------------
@@ -311,7 +306,8 @@ def _with_parts(leaves: list[Any], treedef: Treedef) -> tuple[list[Any], Treedef
         None,
         lambda _: optree.tree_structure(_stand_in(next(pending)), namespace=_NAMESPACE),
     )
-    return [part for x in leaves for part in _leaves_of(x)], whole
+    long = longs([x for x in leaves if isinstance(x, np.ndarray) and is_short(x)])
+    return [part for x in leaves for part in long.get(id(x)) or _leaves_of(x)], whole
 
 
 def imaginary(treedef: Treedef) -> list[bool]:

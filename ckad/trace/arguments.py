@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from ctypes import string_at
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ckad import trees
+from ckad.patterns import together
 from ckad.trace.given import given, has_made, holds_computed, whole
 from ckad.trace.numbers_outside import Place
+from ckad.trace.overlap import meets, sharing
 from ckad.trace.values.tracer import Tracer, concrete
 
 
@@ -49,10 +52,11 @@ class Arguments(NamedTuple):
 
     def pinned(self) -> Arguments:
         """The same with plain arrays of integers and bools as they are, not traced."""
-        leaves = [x.copy() if _is_integers(x) else x for x in self.leaves]
-        return self._replace(
-            leaves=leaves, traced=[k for k in self.traced if not _is_integers(leaves[k])]
-        )
+        leaves, traced = [*self.leaves], [*self.traced]
+        for k, copied in _copied(self.leaves, self.treedef).items():
+            leaves[k] = copied
+            traced.remove(k)
+        return self._replace(leaves=leaves, traced=traced)
 
     def parts(self) -> list[int]:
         """Which of the array leaves are the real or imaginary part of a complex one."""
@@ -68,9 +72,8 @@ class Arguments(NamedTuple):
 
 def take_apart(args: Sequence[Any]) -> Arguments:
     """Split arguments into leaves: arrays and floats are traced; ints, strings, functions not."""
-    leaves: list[Any] = []
     spans: list[range] = []
-    own_trees, known, made = [], [], False
+    own_trees, known, made, length = [], [], False, 0
     for arg in args:
         own, tree = trees.flatten(arg)
         if holds_computed(tree):
@@ -78,10 +81,10 @@ def take_apart(args: Sequence[Any]) -> Arguments:
             own, tree = trees.flatten(arg)
             made = made or has_made(tree)
         own_trees.append(tree)
-        spans.append(range(len(leaves), len(leaves) + len(own)))
-        leaves.extend(own)
+        spans.append(range(length, length + len(own)))
+        length += len(own)
         known.append(arg)
-    _, treedef = trees.flatten(tuple(known))
+    leaves, treedef = trees.flatten(tuple(known))
     traced = [k for k, x in enumerate(leaves) if is_traced(x)]
     for k in traced:
         if not isinstance(leaves[k], Tracer):
@@ -92,6 +95,37 @@ def take_apart(args: Sequence[Any]) -> Arguments:
 
 def _is_integers(leaf: Any) -> bool:
     return isinstance(leaf, np.ndarray) and leaf.dtype.kind in "iub"
+
+
+def _copied(leaves: Sequence[Any], tree: trees.Treedef) -> dict[int, np.ndarray]:
+    """By their places, copies of plain arrays of integers that share memory as the arrays do; not
+    of short ones that share it, or what shares it with other arrays: these are put together anew,
+    and nobody knows then what writes change."""
+    shared = sharing(leaves)
+    found = {k: x.copy() for k, x in enumerate(leaves) if _is_integers(x) and k not in shared}
+    if not shared:
+        return found
+    short = _are_short(tree)
+    others = [leaves[k] for k in shared if short[k] or not _is_integers(leaves[k])]
+    alike = {
+        id(leaves[k]): k for k in shared if _is_integers(leaves[k]) and not meets(leaves[k], others)
+    }
+    places = [k for k in shared if id(leaves[k]) in alike]
+    for members, first, length in together([leaves[k] for k in alike.values()]):
+        memory = bytearray(string_at(first, length))
+        for x in members:
+            at = x.ctypes.data - first
+            copied = np.ndarray(x.shape, x.dtype, memory, at, x.strides)
+            found.update({k: copied for k in places if leaves[k] is x})
+    return found
+
+
+def _are_short(tree: trees.Treedef) -> list[bool]:
+    """Per leaf, whether it is the numbers of an array of short integers."""
+    if tree.type is trees.ShortIntegers:
+        return [True]
+    children = tree.children()
+    return [x for child in children for x in _are_short(child)] or [False] * tree.num_leaves
 
 
 def is_traced(leaf: Any) -> bool:

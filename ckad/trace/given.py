@@ -104,7 +104,7 @@ def _given(x: Any, compare: bool) -> Any:
     made = Made(type(x), {name: getattr(x, name) for name in _fields(x)})
     if compare:
         try:
-            if not _is_same(x, made.whole()):
+            if not _is_same(x, made.kind(**made.fields)):
                 return x
         except Exception:  # its class is not made of its fields, or refuses these
             return x

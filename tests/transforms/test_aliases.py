@@ -33,6 +33,51 @@ def test_arguments_that_share_memory_can_be_read():
     np.testing.assert_array_equal(gb, X)
 
 
+def counted(p, q):
+    n = len(range(int(p[1])))
+    q[0] = 0
+    return n + 10 * int(p[0]) + 100 * p[-1]
+
+
+VIEWS = {
+    "the same": lambda x: (x, x),
+    "a part": lambda x: (x, x[:3]),
+    "backwards": lambda x: (x, x[::-1]),
+    "a chain": lambda x: (x[:2], x[1:]),
+    "columns": lambda x: (x.reshape(2, 2)[:, 0], x.reshape(2, 2).T[0]),
+    "in one buffer": lambda x: (np.frombuffer(x.data, x.dtype), np.frombuffer(x.data, x.dtype)),
+}
+
+
+@pytest.mark.parametrize("views", VIEWS)
+@pytest.mark.parametrize("dtype", [np.int64, bool, np.int32, np.uint8])
+def test_integers_that_share_memory_show_what_is_written_into_one(views, dtype):
+    for k in range(3):
+        x = np.array([2 + k, 3, 1, 5], dtype)
+        p, q = VIEWS[views](x)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = ckad.jit(counted)(p, q)
+        except ckad.CkadError:
+            assert dtype in (np.int32, np.uint8)  # which are put together anew
+            continue
+        assert found == counted(p, q)
+
+
+def test_short_integers_that_share_memory_are_not_written_into():
+    def f(x, p, q):
+        q[0] = 0
+        return x[0] * p[0]
+
+    p = np.array([2, 3, 1], np.int32)
+    for q in (p, p[:2]):
+        with pytest.raises(AliasError, match="another argument"):
+            ckad.grad(f)(X, p, q)
+    assert ckad.jit(f)(X, p, p.copy()) == 4.0
+    assert ckad.jit(lambda p, q: np.sum(p[:2] * q))(p, p[1:]) == 9
+
+
 def test_neighbours_in_memory_do_not_share_it():
     assert ckad.jit(writes)(X[:2], X[2:]) == writes(X[:2].copy(), X[2:])
 

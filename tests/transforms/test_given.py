@@ -77,6 +77,21 @@ def test_what_is_computed_is_derived_by_what_it_is_computed_from():
     ckad.testing.check_grads(lambda two: energy(two[0]) * two[1], ((Spring(3.0), 2.0),))
 
 
+@dataclass
+class Wave:
+    spring: Spring
+    amplitude: Any
+
+    def __post_init__(self) -> None:
+        self.energy = self.spring.rate * abs(self.amplitude) ** 2
+
+
+def test_what_is_computed_of_complex_fields_is_as_it_was_made():
+    value, by = ckad.value_and_grad(lambda w: w.energy, engine="vm")(Wave(Spring(3.0), 1.0 + 2.0j))
+    assert (value, by.spring.stiffness) == (pytest.approx(30.0), pytest.approx(10.0))
+    assert by.amplitude == pytest.approx(12.0 - 24.0j)
+
+
 OBJECTS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "computed and changed": (energy, changed(Spring(3.0), rate=10.0)),
     "with a variable of its __init__": (lambda p: p.x * p.y, Scaled(3.0, 5.0)),
